@@ -33,6 +33,8 @@ Flat = Mapping[str, Any]  # settings by flat name
 # Settings that no longer exist, with the only value that results and runs were recorded with.
 RETIRED: dict[str, Any] = {"loss": "squared", "clip": None, "epsilon": 0.1}
 RETIRED |= {"target_every": None, "double": False, "prioritised": False, "vectors_trained": False}
+RETIRED |= {"most_actions": None, "bag_norm": None, "form": "rounds", "no_compile": False}
+RETIRED |= {"grow": False}
 
 
 class _Group:
@@ -54,7 +56,6 @@ class ModelSettings(_Group):
     interaction: str = "inner"
     action_hidden: int | None = None
     shared: bool = False
-    most_actions: int | None = None
     encoder: str = "bag"
     action_encoder: str | None = None
     vectors: str | None = None
@@ -63,7 +64,6 @@ class ModelSettings(_Group):
     recall: bool = True
     embedding: int | None = None
     lstm_gain: float = 1.0
-    bag_norm: float | None = None
     phrases: bool = False
     pairs_only: bool = False
     matches: bool = False
@@ -178,10 +178,7 @@ class RunSettings(_Group):
     evaluation_episodes: int = 200
     replicas: int = 5
     seed: int = 0
-    form: str = "rounds"
     history: int = 0
-    no_compile: bool = False
-    grow: bool = False
     survey: bool = False
     workers: int = 1
 
@@ -212,9 +209,6 @@ class Settings:
         return f"Settings.from_flat({changes})"
 
     def __post_init__(self) -> None:
-        if self.run.form == "online" and self.exploration.name == "optimism":
-            cause = "exploration optimism needs whole episodes, but form online has none"
-            raise InputError(f"{cause}; choose another exploration or form")
         plans = self.exploration.after_optimism == "plan"
         if plans and self.explores_at(self.run.rounds):
             cause = "after_optimism plan needs rounds after the optimistic ones"
@@ -324,16 +318,8 @@ def _by_returns(s: Settings) -> bool:
     return s.learner.name != "q-learning"
 
 
-def _by_q_learning(s: Settings) -> bool:
-    return s.learner.name != "returns"
-
-
 def _is_optimistic(s: Settings) -> bool:
     return s.exploration.name == "optimism"
-
-
-def _is_online(s: Settings) -> bool:
-    return s.run.form == "online"
 
 
 # By the words of `needs` in settings.toml, which errors print, too. A model, an encoder or a
@@ -345,11 +331,7 @@ CONDITIONS: dict[str, Callable[[Settings], Any]] = {
     ),
     f"{DEEP}, linear": lambda s: s.model.name != "table",
     "model drrn": lambda s: s.model.name == "drrn" or s.model.name not in MODELS,
-    "model linear, max-action": (
-        lambda s: s.model.name not in ("drrn", "per-action", "table", "verb-object")
-    ),
     "encoder bag": lambda s: s.model.has_encoder("bag"),
-    "encoder bag, bag+vectors": lambda s: s.model.has_encoder("bag", "bag+vectors"),
     "encoder lstm": lambda s: s.model.has_encoder("lstm"),
     "encoder lstm, gru, attention": lambda s: s.model.has_encoder(*WORD_ENCODERS),
     "encoder vectors, bag+vectors": lambda s: s.model.has_encoder(*VECTOR_ENCODERS),
@@ -367,19 +349,15 @@ CONDITIONS: dict[str, Callable[[Settings], Any]] = {
     "learner returns": _by_returns,
     "learner returns and listwise false": lambda s: _by_returns(s) and not s.learner.listwise,
     "learner returns and advantages false": lambda s: _by_returns(s) and not s.learner.advantages,
-    "learner q-learning (as with --paper, in Python paper=True)": _by_q_learning,
-    "learner q-learning (as with --paper, in Python paper=True) and form rounds": (
-        lambda s: _by_q_learning(s) and not _is_online(s)
+    "learner q-learning (as with --paper, in Python paper=True)": (
+        lambda s: s.learner.name != "returns"
     ),
-    "form rounds": lambda s: not _is_online(s),
     "exploration optimism": _is_optimistic,
     "learner returns or exploration optimism": lambda s: _by_returns(s) or _is_optimistic(s),
     "learner returns or exploration optimism, and returns retrace": (
         lambda s: (_by_returns(s) or _is_optimistic(s)) and s.learner.returns == "retrace"
     ),
-    "keep or form online or exploration optimism": (
-        lambda s: s.learner.keep or _is_online(s) or _is_optimistic(s)
-    ),
+    "keep or exploration optimism": lambda s: s.learner.keep or _is_optimistic(s),
 }
 
 
@@ -414,10 +392,6 @@ def recipe(
     if paper:
         return base
     chosen = {**PAPER.flat(), **base, **STRONG_CHANGES, **given}
-    if chosen["form"] == "online" and chosen["learner"] == "returns" and "learner" not in given:
-        cause = "the strong recipe learns from whole episodes, but form online has none"
-        cure = "add --paper (in Python: paper=True), or choose the learner q-learning"
-        raise InputError(f"{cause}; {cure}")
     unsuitable = _unsuitable(chosen)
     base |= {name: value for name, value in STRONG_CHANGES.items() if name not in unsuitable}
     by_sgd = chosen["learner"] == "returns" and chosen["optimiser"] == "sgd"
@@ -431,10 +405,8 @@ def recipe(
 
 
 def _unsuitable(chosen: Flat) -> set[str]:
-    """The strong recipe's settings that do not suit a run's model, learner or form."""
+    """The strong recipe's settings that do not suit a run's model or learner."""
     names = set[str]()
-    if chosen["form"] == "online":
-        names |= {"exploration", "keep", "batch_size"}
     if chosen["model"] == "table":
         names.add("learning_rate")
     if chosen["model"] == "linear":  # cannot fit both what is good and what was only tried

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,19 +152,14 @@ class Lexicon:
         at = ranges(self._starts[texts], self.lengths(texts))
         return self._sequence[at].astype(np.int64)
 
-    def bags(self, texts: Ids, norm: float | None = None) -> Bags:
-        """Return the bags of some texts (-1: no text); `norm` scales them to a Euclidean length."""
+    def bags(self, texts: Ids) -> Bags:
+        """Return the bags of some texts (-1: no text)."""
         if self._counted < len(self._ids):
             self.count_words()
         first = self._bag_starts[texts]
         lengths = np.where(texts < 0, 0, self._bag_starts[texts + 1] - first)
         at = ranges(first, lengths)
-        counts = self._bag_counts[at]
-        if norm is not None:
-            owner = np.repeat(np.arange(len(lengths)), lengths)
-            squares = np.bincount(owner, counts**2).astype(np.float32)
-            counts *= np.float32(norm) / np.sqrt(squares)[owner]
-        return self._bag_words[at].astype(np.int64), counts, lengths
+        return self._bag_words[at].astype(np.int64), self._bag_counts[at], lengths
 
     def forget(self) -> None:
         """Forget all texts; the vocabulary stays."""
@@ -357,20 +352,6 @@ def whole(text: str) -> list[str]:
     return [text]
 
 
-class Texts(Protocol):
-    """An object that holds ids of texts."""
-
-    def texts_in_use(self) -> tuple[Ids, Ids]:
-        """Return the distinct ids, of states and of actions."""
-
-
-def texts_of_all(users: Sequence[Texts]) -> tuple[Ids, Ids]:
-    """Return the distinct ids that any of them holds, of states and of actions."""
-    used = [user.texts_in_use() for user in users]
-    states, actions = (np.unique(np.concatenate(side)) for side in zip(*used, strict=True))
-    return states, actions
-
-
 def ranges(starts: NDArray[np.integer], counts: NDArray[np.integer]) -> Ids:
     """Return start, start + 1 … for each start, as many as its count, end to end."""
     before = np.cumsum(counts) - counts
@@ -392,14 +373,6 @@ def saved_array(state: State, name: str, kind: Any, size: int | None = None) -> 
     if array.shape != (values.size if size is None else size,) or (values != array).any():
         raise ValueError(f'"{name}" has the wrong size, or numbers of the wrong type')
     return values
-
-
-def saved_count(state: State, name: str) -> int:
-    """Return a saved whole number, 0 or more."""
-    value = state[name]
-    if type(value) is not int or not 0 <= value < 2**53:
-        raise ValueError(f'"{name}" is {value!r:.40}, not a whole number from 0 on')
-    return value
 
 
 def check_range(name: str, values: NDArray[Any], least: float, most: Any) -> None:

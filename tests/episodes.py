@@ -16,10 +16,9 @@ RETURNS = {
 }
 
 
-def bytes_of(buffer):
-    """Return the size of a replay buffer's arrays."""
-    arrays = (*buffer.columns.values(), buffer.first, buffer.actions)
-    return sum(array.nbytes for array in arrays)
+def bytes_of(memory):
+    """The size of a memory's arrays."""
+    return sum(np.asarray(array).nbytes for array in memory.state().values())
 
 
 def single_steps(states, menus, indices, rewards, next_states, next_menus):

@@ -44,7 +44,7 @@ MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10  # units of ru_maxrss
 MOST_MEMORY = 1024  # MB
 TABLE = [word for word in SMALL if word not in ("--hidden", "6")] + ["--model", "table"]
 DEPLOYED = [*SMALL_STRONG, "--evaluation-episodes", "6", "--rounds", "1"]
-GOOD = (SMALL, DEPLOYED, TABLE, [*SMALL, "--keep", "--no-compile"])
+GOOD = (SMALL, DEPLOYED, TABLE, [*SMALL, "--keep", "--matches"])
 PARSER = functools.cache(cli.parser)  # building one takes longer than most commands
 NEW = "new"  # folder that a command writes
 FILES = ("evaluations.csv", "model.safetensors", "checkpoint.safetensors")  # after --resume

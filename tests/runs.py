@@ -8,11 +8,7 @@ from drrn.runs import storage, tensors
 FEW = "--hidden 6 --rounds 3 --episodes-per-round 8 --evaluation-episodes 4 --replicas 2".split()
 SMALL = ["--paper", "--epochs", "2", *FEW]
 SMALL_STRONG = ["--updates", "3", "--batch-size", "8", *FEW]
-UNUSED = {
-    "table": "--hidden",
-    "linear": "--hidden",
-    "online": "--epochs",
-}  # options that these reject
+UNUSED = {"table": "--hidden", "linear": "--hidden"}  # options that these reject
 
 
 def small_options(*more):

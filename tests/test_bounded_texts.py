@@ -10,7 +10,7 @@ from drrn.cli import main
 from drrn.game.contract import Observation
 from drrn.playing import stepped_rollouts
 from tests.sample_games import Dice, Walk
-from tests.trainings import SMALL, same_weights
+from tests.trainings import SMALL, Stepped, same_weights
 
 
 class Endless:
@@ -40,7 +40,7 @@ class Endless:
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
 def test_texts_that_no_learner_uses_are_forgotten(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 100)
+    monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 100)
     small = {**SMALL, "rounds": 3, "episodes_per_round": 16, "replicas": 1}
     trainer = drrn.trainer(Endless(), paper=True, **{**small, **settings})
     sizes = []
@@ -54,7 +54,7 @@ def test_texts_that_no_learner_uses_are_forgotten(settings, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_a_full_replay_buffer_limits_the_stored_texts(monkeypatch):
-    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
+    monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 0)
     settings = {**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1}
     trainer = drrn.trainer(Endless(), paper=True, **settings)
     for _ in trainer.train():
@@ -65,12 +65,9 @@ def test_a_full_replay_buffer_limits_the_stored_texts(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "settings",
-    [{"grow": True}, {"no_compile": True, "keep": True}, {}, {"model": "table", "grow": True}],
-    ids=str,
-)
+@pytest.mark.parametrize("settings", [{}, {"keep": True}, {"model": "table"}], ids=str)
 def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
+    fork = Stepped(fork)
     settings = {**SMALL, "rounds": 3, **settings}
     if settings.get("model") == "table":
         del settings["hidden"]
@@ -90,16 +87,16 @@ def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
 
 def test_forgetting_texts_during_an_evaluation_does_not_change_it(monkeypatch):
     settings = {**SMALL, "rounds": 1}
-    usual = list(drrn.trainer(Dice(), paper=True, no_compile=True, **settings).train())
+    usual = list(drrn.trainer(Stepped(Dice()), paper=True, **settings).train())
     monkeypatch.setattr(stepped_rollouts, "MOST_SCRATCH", 3)
-    often = list(drrn.trainer(Dice(), paper=True, no_compile=True, **settings).train())
+    often = list(drrn.trainer(Stepped(Dice()), paper=True, **settings).train())
     assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"keep": True}, {"form": "online"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"keep": True}], ids=str)
 def test_a_resumed_run_that_forgets_texts_has_the_same_weights(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
+    monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 0)
     small: dict[str, Any] = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2}
     settings = {"paper": True, "hidden": 8, "replicas": 2, **small, **settings}
     Endless.pages = 0

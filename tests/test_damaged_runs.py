@@ -284,7 +284,7 @@ FOREIGN = [
     ([], ["--hidden", "5"], "another run"),
     ([], ["--replicas", "3"], "another run"),
     (["--model", "table"], ["--model", "table", "--replicas", "3"], "another run"),
-    (["--grow"], ["--grow", "--replicas", "3"], "another run"),
+    (["--matches"], ["--matches", "--replicas", "3"], "another run"),
 ]
 
 
@@ -298,7 +298,7 @@ def test_weights_of_another_run_are_rejected(tale, tmp_path, mine, theirs, messa
 
 
 @pytest.mark.parametrize(
-    "more", [[], ["--grow"], ["--model", "table"]], ids=lambda words: " ".join(words) or "plain"
+    "more", [[], ["--matches"], ["--model", "table"]], ids=lambda words: " ".join(words) or "plain"
 )
 def test_weights_of_another_story_are_rejected(tale, tmp_path, more, capsys):
     other = tmp_path / "other.toml"

@@ -6,7 +6,7 @@ import pytest
 import drrn
 from drrn.models import encoder_of
 from drrn.settings import ENCODERS
-from tests.trainings import SMALL
+from tests.trainings import SMALL, Stepped
 from tests.vector_files import vector_file
 
 QUESTION = ("The sea is grey.", ["Go out.", "Row on."])
@@ -52,14 +52,10 @@ ALL = [name for name in ENCODERS if name != "bag"]  # most other tests use the b
 
 @pytest.mark.slow
 @pytest.mark.parametrize("encoder", ALL)
-@pytest.mark.parametrize(
-    "more", [{}, {"shared": True, "interaction": "network", "grow": True}, {"form": "online"}]
-)
+@pytest.mark.parametrize("more", [{}, {"shared": True, "interaction": "network", "keep": True}])
 def test_a_run_of_the_papers_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder, more):
     settings = {**PAPER, **encoder_settings(encoder, tmp_path), **more}
-    if "form" in more:
-        del settings["epochs"]
-    assert resumes(fork, tmp_path / "run", settings)
+    assert resumes(Stepped(fork) if more else fork, tmp_path / "run", settings)
 
 
 @pytest.mark.slow

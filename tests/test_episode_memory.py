@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from drrn.learning.episode_memory import EpisodeMemory, Snapshot
+from drrn.learning.episode_memory import EpisodeMemory
+from drrn.learning.memory import Memory, drop_unused_texts
 from drrn.models import Pages
 from drrn.settings import Settings
+from drrn.text import Store
 from tests.episodes import steps_of
 
 
@@ -131,21 +133,19 @@ def test_renumbering_texts_does_not_change_counts_and_means(ordered):
     assert [ids.tolist() for ids in memory.texts_in_use()] == [[100, 101, 109], [193, 194, 195]]
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.int64, None])
-def test_a_restored_memory_continues_as_the_original(kind):
+def test_a_restored_memory_continues_as_the_original():
     memory = evaluate(memory_of(WEST, EAST))
-    arrays = {name: array.astype(kind or array.dtype) for name, array in memory.state().items()}
-    for array in arrays.values():
-        array.flags.writeable = False
+    state = memory.state()
+    for value in state.values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
     other = EpisodeMemory(1000)
-    other.restore(arrays)
+    other.restore(state)
     for each in (memory, other):
         each.add(steps_of(WEST_AGAIN))
         evaluate(each)
         each.renumber(np.arange(12), np.arange(12))
     assert by_pair(memory) == by_pair(other)
-    types = {name: array.dtype for name, array in memory.state().items()}
-    assert types == {name: array.dtype for name, array in other.state().items()}
 
 
 def test_an_empty_memory_can_be_evaluated_renumbered_and_restored():
@@ -162,19 +162,44 @@ def test_an_empty_memory_can_be_evaluated_renumbered_and_restored():
 def test_a_repeated_round_starts_with_the_same_memories():
     memory = evaluate(memory_of(WEST))
     before = by_pair(memory)
-    snapshot = Snapshot([memory])
-    snapshot.start(1)
+    memory.begin(1)
     memory.add(steps_of(EAST))
-    snapshot.start(1)
+    memory.begin(1)
     assert by_pair(memory) == before
     memory.add(steps_of(EAST))
-    snapshot.start(2)
-    assert len(memory) == 3
+    memory.begin(2)
+    memory.renumber(np.arange(10) + 1, np.arange(10))  # texts get new ids between two rounds
     memory.add(steps_of(EAST))
-    snapshot.take()
-    memory.add(steps_of(EAST))
-    snapshot.start(2)
-    assert len(memory) == 4
+    memory.begin(2)
+    assert len(memory) == 3 and set(memory.states.tolist()) == {1, 2, 10}
+
+
+def test_joined_episodes_are_those_that_were_added():
+    added = steps_of(WEST, EAST, ([(0, [6, 5], 1, 5.0)], (1, [7])))
+    memory = Memory()
+    memory.add(added)
+    joined = memory.joined()
+    for name in ("page_states", "taken", "probabilities", "rewards", "last", "states"):
+        assert getattr(joined, name).tolist() == getattr(added, name).tolist(), name
+    assert joined.page_actions.padded(2).tolist() == added.page_actions.padded(2).tolist()
+    memory.rescale(0.5)
+    assert memory.joined().returns == [1.5, 5.0, 2.5]
+    memory.clear()
+    assert len(memory.joined()) == 0
+
+
+def test_texts_that_no_memory_uses_are_dropped():
+    store = Store.of_words()
+    store.read(("unused", "here", "there"), ("go", "idle", "wait"))
+    memories = (Memory(), EpisodeMemory(9))
+    memories[0].add(steps_of(([(1, [2, 0], 0, 1.0)], (2, []))))
+    memories[1].add(steps_of(([(2, [2, 0], 0, 1.0)], (2, []))))
+    drop_unused_texts(store, memories)
+    assert len(store.states) == len(store.actions) == 2
+    assert store.page("here", ["wait", "go"]) == (0, [1, 0])
+    assert memories[0].joined().page_states.tolist() == [0, 1]
+    assert memories[0].joined().actions.padded(2).tolist() == [[1, 0]]
+    assert memories[1].links.tolist() == [0, 1] and memories[1].steps["taken"].tolist() == [1]
 
 
 def test_advantages_are_relative_to_the_page_and_do_not_depend_on_the_time_left():

@@ -137,7 +137,7 @@ def test_the_error_names_an_unknown_experiment_or_setting(tmp_path, capsys):
 
 def test_none_is_accepted_only_by_optional_settings(tmp_path, capsys):
     command = ["reproduce", "--games", "nowhere.twee", "--out", str(tmp_path), "--set"]
-    assert main([*command, "bag_norm=none"]) == 2
+    assert main([*command, "average=none"]) == 2
     assert "nowhere.twee" in capsys.readouterr().err  # the setting is accepted
     assert main([*command, "rounds=none"]) == 2
     assert 'rounds is "none"; it must be a whole number' in capsys.readouterr().err

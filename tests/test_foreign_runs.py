@@ -127,15 +127,6 @@ def test_settings_that_are_no_object_are_refused(run, capsys, settings):
     assert "not the settings of a run" in capsys.readouterr().err
 
 
-def test_a_record_with_lists_in_place_of_numbers_is_refused(run, capsys):
-    record = json.loads((run / "learning.json").read_text())
-    record["rounds"][-1]["y"][0][0] = [1, 2]
-    (run / "learning.json").write_text(json.dumps(record))
-    (run / "hashes.json").unlink()
-    assert main(["train", "--resume", str(run), "--rounds", "9", "--unverified"]) == 2
-    assert "learning.json" in capsys.readouterr().err
-
-
 def test_a_run_with_a_folder_as_settings_is_listed(run, capsys):
     (run / "evaluations.csv").unlink()
     (run / "config.json").unlink()

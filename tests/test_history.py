@@ -13,6 +13,7 @@ from drrn.game.contract import Observation, another, check_game
 from drrn.game.make import spec_for
 from tests.game_checks import check_outcomes
 from tests.sample_games import Dice, Doors, Walk
+from tests.trainings import Stepped
 
 SMALL: dict[str, Any] = {
     "paper": True,
@@ -103,11 +104,11 @@ def test_a_game_that_is_not_enumerable_is_not_enumerable_with_its_history():
     assert not hasattr(with_history(Walk(), 2), "opening")
 
 
-@pytest.mark.parametrize("settings", [{}, {"no_compile": True}], ids=["compiled", "stepped"])
-def test_only_history_distinguishes_pages_with_the_same_text(settings):
+@pytest.mark.parametrize("wrap", [lambda game: game, Stepped], ids=["compiled", "stepped"])
+def test_only_history_distinguishes_pages_with_the_same_text(wrap):
     scores = []
     for history in (0, 1):
-        trainer = drrn.trainer(Echo(), history=history, **{**SMALL, **settings})
+        trainer = drrn.trainer(wrap(Echo()), history=history, **SMALL)
         scores.append(list(trainer.train())[-1].mean("greedy_final_reward"))
     assert scores[0] < 5 and scores[1] == 10.0
 
@@ -129,7 +130,7 @@ def test_play_and_evaluation_use_the_history_of_the_training(tmp_path):
 def test_the_command_line_trains_evaluates_and_resumes_with_history(tmp_path, capsys):
     run = str(tmp_path / "run")
     small = "--rounds 1 --episodes-per-round 6 --evaluation-episodes 4 --replicas 1 --hidden 4"
-    train = ["train", "long-watch", "--history", "2", "--out", run, "--no-compile"]
+    train = ["train", "long-watch", "--history", "2", "--out", run, "--matches"]
     assert main([*train, *small.split()]) == 0
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["settings"]["history"] == 2 and config["game"]["history"] == 0

@@ -273,7 +273,7 @@ def test_a_page_without_passages_is_rejected(open_page, page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", [["inspect"], ["play", "--policy", "random"], ["train", "--no-compile"]]
+    "command", [["inspect"], ["play", "--policy", "random"], ["train", "--matches"]]
 )
 @pytest.mark.parametrize(
     ("script", "message"),

@@ -110,15 +110,15 @@ def test_a_search_that_ran_out_of_time_is_not_repeated(tmp_path, monkeypatch):
         drrn.compile_game(again, cache=tmp_path / "cache")
 
 
-@pytest.mark.parametrize("no_compile", [False, True])
+@pytest.mark.parametrize("matches", [False, True], ids=["compiled", "stepped"])
 @pytest.mark.slow
-def test_a_resumed_run_on_a_hosted_story_has_the_same_weights(fork, tmp_path, no_compile):
+def test_a_resumed_run_on_a_hosted_story_has_the_same_weights(fork, tmp_path, matches):
     settings: dict[str, Any] = {
         "rounds": 2,
         "episodes_per_round": 10,
         "replicas": 2,
         "hidden": 8,
-        "no_compile": no_compile,
+        "matches": matches,
     }
     whole = drrn.trainer(str(fork), **settings)
     list(whole.train())

@@ -245,7 +245,7 @@ def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
         "End": "Out.",
     }
     (tmp_path / "tale.html").write_text(tiny_story(fork), encoding="utf-8")
-    small = "--rounds 1 --episodes-per-round 6 --replicas 2 --hidden 4 --no-compile".split()
+    small = "--rounds 1 --episodes-per-round 6 --replicas 2 --hidden 4 --matches".split()
     small += "--evaluation-episodes 5 --updates 5".split()
     command = ["train", str(tmp_path / "tale.html"), *small]
     assert main([*command, "--workers", "2", "--out", str(tmp_path / "two")]) == 0

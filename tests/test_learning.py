@@ -14,8 +14,6 @@ from drrn.learning.equations import (
 )
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
-from drrn.runs.trainer import Trainer
-from drrn.settings import Settings
 from tests.episodes import bytes_of, single_steps, steps_of
 
 
@@ -50,12 +48,11 @@ def test_a_random_number_selects_the_action_by_cumulative_probability():
     assert draw_actions(shares, np.array([0.0, 0.24, 0.25, 0.999])).tolist() == [0, 0, 1, 1]
 
 
-def transitions(rewards, ended, n_steps, count=None):
-    """Return the rows of a buffer after one episode; its pages are 0, 1, 2 …"""
+def transitions(rewards, ended, n_steps):
+    """The rows of a buffer after one episode, whose pages are 0, 1, 2 …"""
     pages = [(state, [0, 1], 1, reward) for state, reward in enumerate(rewards)]
     buffer = ReplayBuffer(9, 0.5, n_steps)
-    end = (len(rewards), [] if ended else [0, 1])
-    buffer.add(steps_of((pages, end)), count)
+    buffer.add(steps_of((pages, (len(rewards), [] if ended else [0, 1]))))
     return buffer.at(np.arange(len(buffer)), 2, menus=True)
 
 
@@ -74,11 +71,6 @@ def test_n_step_rewards_are_discounted_up_to_the_end():
     assert rows["next_states"].tolist() == [2, 3, 3]
 
 
-def test_a_buffer_adds_only_the_steps_whose_rewards_are_complete():
-    rows = transitions([1.0, 2.0], ended=False, n_steps=2, count=1)
-    assert rows["rewards"].tolist() == [2.0] and rows["next_states"].tolist() == [2]
-
-
 def steps_from(count, width=2, start=0):
     ids = np.arange(start, start + count)
     menus = Menus.of_padded(np.tile(np.arange(width), (count, 1)))
@@ -94,10 +86,35 @@ def buffer_of(*episodes, capacity=9):
 
 def test_a_full_replay_buffer_overwrites_the_oldest():
     buffer = buffer_of(steps_from(3), steps_from(3, width=3, start=3), capacity=4)
-    assert len(buffer) == 4
-    rows = buffer.at(np.arange(4), 3, menus=True)
-    assert sorted(rows["states"].tolist()) == [2, 3, 4, 5]
-    assert rows["actions"][[2, 0]].tolist() == [[0, 1, -1], [0, 1, 2]]
+    other = ReplayBuffer(4)
+    other.restore(buffer.state())
+    for each in (buffer, other):
+        rows = each.at(np.arange(len(each)), 3, menus=True)
+        assert rows["states"].tolist() == [4, 5, 2, 3]
+        assert rows["actions"][[2, 0]].tolist() == [[0, 1, -1], [0, 1, 2]]
+
+
+def test_a_full_replay_buffer_stores_the_whole_oldest_episode_for_its_n_step_rewards():
+    long = ([(state, [0], 0, float(state)) for state in range(5)], (9, []))
+    buffer = ReplayBuffer(3, 1.0, n_steps=2)
+    for _ in range(3):
+        buffer.add(steps_of(long))
+    rows = buffer.at(np.arange(3), 1, menus=True)
+    assert sorted(rows["states"].tolist()) == [2, 3, 4]
+    assert dict(zip(rows["states"].tolist(), rows["rewards"].tolist(), strict=True)) == {
+        2: 5.0,
+        3: 7.0,
+        4: 4.0,
+    }
+    assert len(buffer.steps["page"]) == 5
+
+
+def test_texts_of_a_replay_buffer_get_new_ids():
+    buffer = buffer_of(steps_from(3))
+    buffer.renumber(np.arange(4) + 10, np.array([7, 5]))
+    assert [ids.tolist() for ids in buffer.texts_in_use()] == [[10, 11, 12, 13], [5, 7]]
+    rows = buffer.at(np.arange(3), 2, menus=False)
+    assert rows["states"].tolist() == [10, 11, 12] and rows["actions"].tolist() == [[7]] * 3
 
 
 def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
@@ -105,16 +122,6 @@ def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
     for start in range(0, 1_000_000, 250_000):
         buffer.add(steps_from(250_000, width=5, start=start))
     assert len(buffer) == 1_000_000 and bytes_of(buffer) < 64e6
-
-
-def test_the_online_form_learns_after_every_step_of_a_round(story):
-    game = story(":: Start\nA door.\n\n[[Go in.|In]]\n\n:: In\nA room.\n")
-    settings = Settings.from_flat(
-        form="online", episodes_per_round=1, rounds=3, replicas=1, hidden=4, batch_size=2
-    )
-    trainer = Trainer(game, settings, torch.device("cpu"))
-    # A step in a round, and a mini-batch of two after each step.
-    assert [finished.transitions for finished in trainer.train()] == [2, 2, 2]
 
 
 def test_batches_are_consecutive_rows_padded_with_weights_of_0():

@@ -26,7 +26,6 @@ from tests.trainings import SMALL
         ["--hidden", "9" * 400],
         ["--workers", "1000000"],
         ["--interaction", "bilinear", "--action-hidden", "9000000000000"],
-        ["--paper", "--model", "max-action", "--most-actions", "9000000000000"],
     ],
     ids=lambda options: options[-2],
 )
@@ -51,9 +50,7 @@ def test_a_wider_model_needs_more_memory():
     assert memory_needed(Settings(), 1000) < wide < 10**9
 
 
-@pytest.mark.parametrize(
-    "name", ["alpha", "bag_norm", "learning_rate", "optimism", "vectors_scale"]
-)
+@pytest.mark.parametrize("name", ["alpha", "learning_rate", "optimism", "vectors_scale"])
 @pytest.mark.parametrize("value", ["inf", "nan", "1e999"])
 def test_infinity_and_nan_are_rejected(name, value, capsys):
     flag = f"--{name.replace('_', '-')}"

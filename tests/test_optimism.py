@@ -86,10 +86,10 @@ def test_a_restored_explorer_has_the_same_probabilities_and_the_last_round_clear
         each.observe(0, one_step_episodes(1, 2.0))
     expected = optimism.probabilities(0, NO_Q, PAGE).tolist()
     assert other.probabilities(0, NO_Q, PAGE).tolist() == expected
-    assert [ids.tolist() for ids in optimism.texts_in_use()] == [[0, 9], [5, 6, 7]]
+    assert [ids.tolist() for ids in optimism.memories[0].texts_in_use()] == [[0, 9], [5, 6, 7]]
     optimism.start(20)  # the last of twenty rounds, without exploration
     assert optimism.probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
-    assert [len(ids) for ids in optimism.texts_in_use()] == [0, 0]
+    assert [len(ids) for ids in optimism.memories[0].texts_in_use()] == [0, 0]
 
 
 def test_starting_a_round_again_drops_its_episodes():
@@ -251,7 +251,7 @@ def test_planned_episodes_repeat_a_distant_prize_before_the_network_has_learned_
 
 
 def test_where_pages_never_repeat_texts_are_dropped_and_exploration_continues(monkeypatch):
-    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 50)
+    monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 50)
     settings = {
         **SMALL,
         "rounds": 4,

@@ -94,11 +94,6 @@ def test_a_users_learner_is_saved_and_resumed(folder):
         assert np.array_equal(array, resumed.model.state()[name])
 
 
-def test_a_users_learner_needs_whole_episodes_unless_it_learns_online(folder):
-    with pytest.raises(InputError, match="needs whole episodes"):
-        drrn.trainer(folder / "doors.twee", paper=True, learner="toy:RewardLearner", form="online")
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -10,11 +10,9 @@ import drrn
 from drrn.cli import main
 from drrn.pages import STATIC
 from drrn.runs.agent import Agent
-from drrn.runs.records import _interval, positions
+from drrn.runs.records import LearningRecord, _interval, positions
 from drrn.runs.run import Run
 from tests.runs import resume_command, train
-
-HIDDEN = 6
 
 
 def record_of(folder):
@@ -66,8 +64,8 @@ def test_the_same_game_is_recorded_before_and_after_learning(tale, tmp_path):
         assert all(texts[step["taken"]] for step in game["steps"]) and texts[game["end"]]
 
 
-@pytest.mark.parametrize("options", [["--model", "table"], ["--form", "online"], ["--grow"]])
-def test_other_models_and_forms_record_q(tale, tmp_path, options):
+@pytest.mark.parametrize("options", [["--model", "table"], ["--matches"]])
+def test_other_models_and_stepped_games_record_q(tale, tmp_path, options):
     assert train(tale, tmp_path / "run", *options) == 0
     last = record_of(tmp_path / "run")["rounds"][-1]
     assert len(last["q"][0]) >= 2 and last["played"] is not None
@@ -78,8 +76,8 @@ def test_an_interrupted_run_ends_with_the_same_record(tale, tmp_path, monkeypatc
     train(tale, tmp_path / "whole")
     save = Run.save
 
-    def save_and_stop(self, trainer):
-        save(self, trainer)
+    def save_and_stop(self, trainer, record):
+        save(self, trainer, record)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Run, "save", save_and_stop)
@@ -101,14 +99,18 @@ def test_a_run_without_a_record_is_resumed_and_a_damaged_record_is_refused(tale,
     assert [each["round"] for each in record_of(run)["rounds"]] == [4]
 
 
-def test_a_run_of_python_has_its_record_and_reference_scores(tale, tmp_path):
-    trainer = drrn.trainer(str(tale), rounds=2, hidden=HIDDEN, episodes_per_round=8, updates=3)
-    for _ in trainer.train():
-        pass
+def test_a_run_of_python_is_recorded_if_its_caller_asks_for_it(tale, tmp_path):
+    small = {"rounds": 3, "hidden": 6, "episodes_per_round": 8, "updates": 3}
+    trainer = drrn.trainer(str(tale), **small)
+    next(trainer.train())
     trainer.save(tmp_path / "run")
-    assert len(record_of(tmp_path / "run")["rounds"]) == 2
-    reference = Run(tmp_path / "run").reference()
-    assert reference is not None and reference.best is not None
+    run = Run(tmp_path / "run")
+    reference = run.reference()
+    assert reference is not None and reference.best is not None and run.learning() is None
+    record = LearningRecord.of(run, trainer.round)
+    assert [finished.number for finished in run.train(trainer, record=record)] == [2, 3]
+    assert [each["round"] for each in record_of(run.folder)["rounds"]] == [2, 3]
+    assert [each["round"] for each in LearningRecord.of(run, 2).rounds] == [2]
 
 
 def test_later_rounds_of_long_runs_are_thinned_out():

@@ -183,7 +183,7 @@ def test_a_card_that_the_user_changed_is_not_overwritten(tale, tmp_path):
 def test_an_uncompiled_run_that_was_cut_ends_with_the_same_bytes(
     tale, tmp_path, monkeypatch, optimiser, workers
 ):
-    more = ["--no-compile", "--optimiser", optimiser, "--workers", workers, "--seed", "3"]
+    more = ["--matches", "--optimiser", optimiser, "--workers", workers, "--seed", "3"]
     more += ["--episodes-per-round", "3", "--rounds", "5"]
     train(tale, tmp_path / "whole", *more)
     save = Run.save

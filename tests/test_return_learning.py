@@ -18,7 +18,7 @@ from tests.episodes import RETURNS, return_learner, state_after_rounds, steps_of
 from tests.models import model
 from tests.sample_games import Doors
 from tests.stories import FORK, SMALL_REWARDS
-from tests.trainings import run_training, same_weights
+from tests.trainings import Stepped, run_training, same_weights
 from tests.vector_files import vector_file
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -190,9 +190,10 @@ def test_a_small_story_is_learned_with_settings_at_their_bounds(small_fork, sett
 
 
 def test_a_story_that_ends_on_its_first_page_is_refused(story):
-    for more in ({}, {"no_compile": True}, {"exploration": "optimism"}, {"model": "table"}):
+    over = story(":: Start\nThe end.\n")
+    for game, more in ((over, {}), (Stepped(over), {}), (over, {"exploration": "optimism"})):
         with pytest.raises(drrn.InputError, match="first page has no actions"):
-            run_training(story(":: Start\nThe end.\n"), **{**RETURNS, **NOISE, **more})
+            run_training(game, **{**RETURNS, **NOISE, **more})
 
 
 def test_a_story_whose_actions_have_no_words_is_trained():
@@ -204,23 +205,18 @@ def test_a_story_whose_actions_have_no_words_is_trained():
     assert len(run_training(Arrows(), **{**RETURNS, **NOISE})[1]) == 2
 
 
-VARIANTS: list[dict[str, Any]] = [
-    {},
-    {"no_compile": True},
-    {"grow": True},
-    {"grow": True, "capacity": 30},
-    {"model": "max-action", "no_compile": True},
-    {"model": "table", "grow": True},
-]
+VARIANTS: list[dict[str, Any]] = [{}, {"capacity": 30}, {"model": "max-action"}, {"model": "table"}]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("wrap", [lambda game: game, Stepped], ids=["compiled", "stepped"])
 def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(
-    fork, variant, tmp_path, monkeypatch
+    fork, wrap, variant, tmp_path, monkeypatch
 ):
     # texts are dropped and renumbered after every round
-    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
+    monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 0)
+    game = wrap(fork)
     settings: dict[str, Any] = {
         **RETURNS,
         **NOISE,
@@ -232,13 +228,13 @@ def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(
     }
     settings |= {"episodes_per_round": 10, "evaluation_episodes": 3, "replicas": 2}
     settings |= {} if variant.get("model") == "table" else {"hidden": 6}
-    whole, again, interrupted = (drrn.trainer(fork.another(), **settings) for _ in range(3))
+    whole, again, interrupted = (drrn.trainer(game.another(), **settings) for _ in range(3))
     assert [list(each.train())[-1].number for each in (whole, again)] == [4, 4]
     for result in interrupted.train():
         interrupted.save(tmp_path / "run")
         if result.number == 2:
             break
-    resumed = drrn.resume(tmp_path / "run", fork.another())
+    resumed = drrn.resume(tmp_path / "run", game.another())
     list(resumed.train())
     assert same_weights(whole, again)
     assert same_weights(whole, resumed)

@@ -61,11 +61,10 @@ def test_config_reads_the_settings_of_another_run(tale, tmp_path):
     "options",
     [
         [],
-        ["--grow", "--keep"],
-        ["--form", "online"],
+        ["--matches", "--keep"],
         ["--optimiser", "adam"],
-        ["--optimiser", "adam", "--grow"],
-        ["--model", "table", "--grow"],
+        ["--optimiser", "adam", "--matches"],
+        ["--model", "table"],
     ],
     ids=" ".join,
 )
@@ -144,7 +143,6 @@ def test_help_names_the_choices_of_settings(capsys):
         "--model {drrn,linear,max-action,per-action,table,verb-object}",
         "--interaction {inner,bilinear,network}",
         "--optimiser {sgd,adam}",
-        "--form {rounds,online}",
         "--exploration {softmax,optimism}",
     ):
         assert words in text

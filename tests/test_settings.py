@@ -157,12 +157,11 @@ MET: dict[str, dict[str, Any]] = {
     "encoder lstm": {"encoder": "lstm"},
     "encoder lstm, gru, attention": {"encoder": "gru"},
     "encoder vectors, bag+vectors": {"vectors": "glove.txt", "encoder": "vectors"},
-    "model linear, max-action": {"model": "linear"},
     "vectors or encoder sentence, and learner returns": {
         "vectors": "glove.txt",
         "learner": "returns",
     },
-    "keep or form online or exploration optimism": {"keep": True},
+    "keep or exploration optimism": {"keep": True},
     "exploration optimism": {"exploration": "optimism"},
 }
 
@@ -209,7 +208,7 @@ def test_a_part_of_the_users_own_may_use_any_setting():
     own = Settings.from_flat(model="mine:M", encoder="mine:E", learner="mine:L", vectors="v.txt")
     unused = {all_settings()[name].needs for name in all_settings() if not own.uses(name)}
     assert unused == {
-        "keep or form online or exploration optimism",
+        "keep or exploration optimism",
         "exploration optimism",
         "phrases",
         "sentences",

@@ -11,7 +11,7 @@ from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.stories import FORK, REWARDS
-from tests.trainings import CPU, SMALL, run_training
+from tests.trainings import CPU, SMALL, Stepped, run_training
 
 VARIANTS = [
     {},
@@ -22,11 +22,8 @@ VARIANTS = [
     {"interaction": "network"},
     {"interaction": "bilinear", "action_hidden": 5},
     {"shared": True},
-    {"form": "online", "rounds": 1},
-    {"form": "online", "rounds": 1, "n_steps": 2},
-    {"keep": True, "grow": True},
+    {"keep": True},
     {"optimiser": "adam"},
-    {"optimiser": "adam", "grow": True},
     {"n_steps": 3},
 ]
 
@@ -77,9 +74,7 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "extra", [{"form": "online", "rounds": 3}, {"optimiser": "adam"}, {"n_steps": 2}], ids=str
-)
+@pytest.mark.parametrize("extra", [{"optimiser": "adam"}, {"n_steps": 2}], ids=str)
 def test_an_agent_learns_with_other_options(fork, extra):
     settings = {
         "hidden": 20,
@@ -134,7 +129,7 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
     }
     settings |= {"evaluation_episodes": 100, "replicas": 4, "batch_size": 8, "model": model}
     fast, one = run_training(fork, **settings)
-    slow, two = run_training(fork, **settings, no_compile=True)
+    slow, two = run_training(Stepped(fork), **settings)
     assert fast.compiled is not None and slow.compiled is None
     for a, b in zip(one[2:], two[2:], strict=True):
         column = "softmax_final_reward"
@@ -144,8 +139,9 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
 def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
     twee = ":: Start\n<<if random(0, 1)>>Alive.\n\n[[go|E]]<<else>>Dead.<<endif>>\n\n:: E\nEnd.\n"
     rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
-    for extra in ({}, {"no_compile": True}, {"form": "online"}, {"model": "max-action"}):
-        _, rounds = run_training(story(twee, rules), **extra, evaluation_episodes=400, rounds=1)
+    for wrap, model in ((Stepped, "drrn"), (lambda game: game, "max-action")):
+        game = wrap(story(twee, rules))
+        _, rounds = run_training(game, model=model, evaluation_episodes=400, rounds=1)
         assert rounds[0].mean("softmax_final_reward") == pytest.approx(2.5, abs=1.2)
 
 
@@ -202,17 +198,17 @@ def test_menus_are_shuffled_and_actions_lead_to_their_successors(fork):
 
 def test_a_growing_vocabulary_starts_empty_and_another_has_all_words_of_the_game(fork):
     complete = Trainer(fork, Settings.from_flat(**SMALL), CPU)
-    assert complete.compiled is not None and not complete.grows
+    assert complete.compiled is not None
     assert "figs" in complete.store.states.vocabulary.numbers
-    growing = Trainer(fork, Settings.from_flat(**SMALL, grow=True), CPU)
-    assert growing.grows and not growing.store.states.vocabulary.spelled
+    growing = Trainer(Stepped(fork), Settings.from_flat(**SMALL), CPU)
+    assert growing.compiled is None and not growing.store.states.vocabulary.spelled
     list(growing.train())
     assert "wind" in growing.store.states.vocabulary.numbers
     assert "row" in growing.store.actions.vocabulary.numbers
 
 
 def test_evaluation_adds_no_words(fork):
-    trainer = Trainer(fork, Settings.from_flat(**SMALL, grow=True), CPU)
+    trainer = Trainer(Stepped(fork), Settings.from_flat(**SMALL), CPU)
     trainer.store.states.id("quite another text")
     words = list(trainer.store.states.vocabulary.spelled)
     trainer.agent.evaluate(fork, episodes=3)

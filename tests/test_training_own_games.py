@@ -20,11 +20,11 @@ from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.runs import results_of, same_results, train
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
-from tests.trainings import CPU, SMALL, biases, same_weights
+from tests.trainings import CPU, SMALL, Stepped, biases, same_weights
 
 GAMES = {
     "ten lines of Python": Walk,
-    "one with all optional attributes": lambda: PlainDice(),
+    "one with all optional attributes": lambda: Stepped(Dice()),
     "one that lists its outcomes": Doors,
     "an environment with commands": CommandsEnv,
     "an environment with a fixed list": FixedEnv,
@@ -35,31 +35,10 @@ GAMES = {
 }
 
 
-class PlainDice:
-    """Dice that cannot be compiled: it has no methods that list outcomes."""
-
-    def __init__(self):
-        self.dice = Dice()
-
-    def __getattr__(self, name):
-        if name in ("opening", "outcomes", "look", "dice") or name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self.dice, name)
-
-    def another(self):
-        return PlainDice()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["rounds", "online"])
 @pytest.mark.parametrize("open_game", GAMES.values(), ids=GAMES)
-def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(
-    open_game, form, tmp_path
-):
-    settings = {**SMALL, "form": form, "replicas": 1 if form == "online" else 2}
-    if form == "online":
-        del settings["epochs"]
-        settings["episodes_per_round"] = 6
+def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(open_game, tmp_path):
+    settings = SMALL
     trainer = drrn.trainer(open_game(), paper=True, **settings)
     first = biases(trainer)
     for result in trainer.train():
@@ -111,8 +90,6 @@ def test_a_game_without_copies_plays_one_episode_at_a_time():
     trainer = drrn.trainer(Alone(), paper=True, **SMALL)
     rounds = list(trainer.train())
     assert len(rounds) == 2 and rounds[0].evaluations[0].summary.endings == {"the end": 6}
-    with pytest.raises(drrn.InputError, match=r"allows 1 at a time; give it a method another\(\)"):
-        list(drrn.trainer(Alone(), paper=True, form="online", replicas=2, rounds=1).train())
 
 
 @pytest.mark.slow
@@ -228,7 +205,7 @@ def test_copies_are_bounded_and_closed():
 
     trainer = drrn.trainer(Heavy(), paper=True, **{**SMALL, "episodes_per_round": 200})
     list(trainer.train())
-    assert Heavy.most == 64 + 1  # the lanes, and the game of the record
+    assert Heavy.most == 64  # lanes
     del trainer
     gc.collect()
     assert Heavy.open == 0
@@ -262,24 +239,25 @@ def test_an_interrupted_round_is_learned_once(caplog):
     assert "round was interrupted while it learned" in caplog.text
 
 
-@pytest.mark.slow
-def test_the_error_for_too_many_actions_names_the_setting():
+def test_a_model_with_a_fixed_number_of_outputs_has_at_least_those_of_the_first_page():
     class Wide(Walk):
+        doors = (30, 30)  # on the first page, and on the others
+
         def step(self, index):
             return super().step(index % 2)
 
         def current_page(self):
             page = super().current_page()
-            actions = tuple(f"Door {number}." for number in range(30)) if page.actions else ()
+            doors = range(self.doors[self.stone > 0])
+            actions = tuple(f"Door {number}." for number in doors) if page.actions else ()
             return Observation(page.text, actions, page.reward)
 
-    small = {name: value for name, value in SMALL.items() if name != "hidden"}
-    trainer = drrn.trainer(Wide(), paper=True, model="linear", **small)
-    message = "30 actions, but the model has 20 outputs; set most_actions"
-    with pytest.raises(drrn.InputError, match=message):
-        list(trainer.train())
-    trainer = drrn.trainer(Wide(), paper=True, model="max-action", most_actions=30, **SMALL)
-    assert list(trainer.train())
+    class Wider(Wide):
+        doors = (2, 21)
+
+    assert list(drrn.trainer(Wide(), paper=True, model="max-action", **SMALL).train())
+    with pytest.raises(drrn.InputError, match="21 actions, but the model has 20 outputs"):
+        list(drrn.trainer(Wider(), paper=True, model="max-action", **SMALL).train())
 
 
 def test_a_policy_that_does_not_exist_is_rejected():

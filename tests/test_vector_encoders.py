@@ -24,7 +24,7 @@ from tests.bags import bag_of
 from tests.models import error_falls, model, pages, pages_of, random_batches, taken_pages
 from tests.runs import results_of, resume_command, same_results, train
 from tests.stories import FORK
-from tests.trainings import SMALL, same_weights
+from tests.trainings import SMALL, Stepped, same_weights
 from tests.vector_files import WORDS, matrix, vector_file
 
 ENCODERS = {"vectors": MeanOfVectors, "bag+vectors": BagAndVectors}
@@ -222,7 +222,7 @@ def test_a_replica_among_others_learns_the_same_as_alone(vectors, encoder):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"grow": True}, {"encoder": "vectors", "shared": True}, {"model": "max-action"}],
+    [{}, {"matches": True}, {"encoder": "vectors", "shared": True}, {"model": "max-action"}],
 )
 def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, file, settings):
     settings = {
@@ -276,10 +276,6 @@ def test_vectors_encode_the_actions_by_default(settings, encoders):
         ({"vectors": "v", "model": "table"}, "vectors has an effect only with"),
         ({"vectors_scale": 2.0}, "vectors_scale has an effect only with vectors"),
         ({"vectors": "v", "vectors_scale": 0.0}, "vectors_scale is 0.0; it must be above 0"),
-        (
-            {"vectors": "v", "encoder": "vectors", "bag_norm": 2},
-            "bag_norm has an effect only with encoder bag",
-        ),
         ({"vectors": "v", "action_encoder": "vectors", "shared": True}, "leave out action_encoder"),
         (
             {"vectors": "v", "action_encoder": "vectors", "model": "linear"},
@@ -373,7 +369,7 @@ def test_invalid_vectors_are_rejected_by_the_command(tmp_path, tale, capfd, case
 def test_vectors_without_any_word_of_a_growing_vocabulary_are_rejected(fork, tmp_path):
     (tmp_path / "v").write_bytes(b"zeppelin 1 2 3\nmeer 1 2 3\n")
     path = str(tmp_path / "v")
-    settings = {**SMALL, "encoder": "vectors", "vectors": path, "grow": True}
-    trainer = drrn.trainer(fork, paper=True, **settings)
+    settings = {**SMALL, "encoder": "vectors", "vectors": path}
+    trainer = drrn.trainer(Stepped(fork), paper=True, **settings)
     with pytest.raises(drrn.InputError, match="contains none of the"):
         list(trainer.train())

@@ -282,7 +282,7 @@ class Watch:
 
 SMALL: dict[str, Any] = {
     **{"rounds": 12, "episodes_per_round": 20, "replan": 10, "updates": 60},
-    **{"replicas": 1, "hidden": 50, "evaluation_episodes": 1, "no_compile": True},
+    **{"replicas": 1, "hidden": 50, "evaluation_episodes": 1},
 }
 
 

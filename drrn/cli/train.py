@@ -18,6 +18,7 @@ from drrn.playing import survey
 from drrn.progress import tracked
 from drrn.runs import curve
 from drrn.runs.config import settings_for_game
+from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
 from drrn.runs.scores import ReferenceScores, Round, Row
 from drrn.runs.storage import CONFIG, CURVE, check_files, read_json
@@ -123,7 +124,7 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
         scores = run.ensure_reference(trainer)
         _warn_if_all_pay_the_same(trainer.game, scores)
         log = _tensorboard(trainer, run) if options.tensorboard else None
-        rounds = run.train(trainer)
+        rounds = run.train(trainer, record=LearningRecord.of(run, trainer.round))
         if not options.json:
             print(_reference_text(settings.replicas, scores), flush=True)
             rounds = tracked(rounds, settings.rounds, "training", trainer.round)

@@ -1,13 +1,11 @@
-"""Memory of the episodes of one replica: its pages and pairs, and the mean return of each pair.
+"""Memory of the episodes of one replica, with the mean return of each pair.
 
 A pair is the text of a page and an action. If pages recur, a pair has many returns, and their mean
 has a smaller variance than any one of them.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,144 +13,66 @@ from numpy.typing import NDArray
 from drrn.learning import equations
 from drrn.learning.equations import BackwardOrder, Floats
 from drrn.learning.experience import Steps
-from drrn.learning.learner import Memory
-from drrn.learning.menus import Menus, groups_by_width
+from drrn.learning.memory import Memory
+from drrn.learning.menus import groups_by_width
 from drrn.models import Pages
 from drrn.settings import LearnerSettings
-from drrn.text import Ids, State, check_range, ranges, saved_array, saved_starts, starts_of
-
-STEP_TYPES: dict[str, Any] = {
-    "page": np.int32,
-    "taken": np.int32,
-    "probability": np.float32,
-    "reward": np.float32,
-    "after": np.int32,
-    "last": np.bool_,
-}
-MULTIPLIERS = np.random.default_rng(0x70616765).integers(1, 2**63, 4096, np.uint64) | np.uint64(1)
-SHRINK = 3.0  # steps that the mean of all counts for in that of a page
-SETTLED = 1e-3  # change of all means by a sweep after which no other follows
-FORGET_SHARE = 10  # a full memory forgets one tenth at once
+from drrn.text import Ids, State, ranges
 
 
 class EpisodeMemory(Memory):
-    """Up to `capacity` steps; the oldest episodes are forgotten first, the newest never.
+    """Up to `capacity` steps, and the mean return of each pair.
 
-    A link is an action of a page; links are numbered through all pages. `ordered` is for models
-    that see the menu: the same actions in another order are then another page.
+    A full memory forgets a tenth: the oldest episodes, never the newest.
     """
+
+    columns = Memory.columns | {"reward": np.float32}
 
     def __init__(self, capacity: int, *, ordered: bool = False) -> None:
         self.capacity = capacity
-        self.ordered = ordered
-        self.clear()
+        super().__init__(ordered=ordered)
 
     def clear(self) -> None:
-        self.states = np.zeros(0, np.int64)  # [P]
-        self.first = np.zeros(1, np.int64)  # [P + 1] the first link of each page
-        self.links = np.zeros(0, np.int64)  # [L] actions
-        self.widest = 1  # menu of any page so far
-        self.steps: dict[str, NDArray[Any]]
-        self.steps = {name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()}
+        self.widest = 1
         self.means = np.zeros(0)  # [pairs] of the returns, as last computed
         self.best_return = -np.inf  # the largest undiscounted return from any step
-        self._drop_caches()
-
-    def __len__(self) -> int:
-        return len(self.steps["page"])
-
-    # --- Adding and forgetting
+        super().clear()
 
     def add(self, steps: Steps) -> None:
-        if not len(steps):
-            return
-        self.best_return = max(self.best_return, steps.best_return)
-        pages, taken = self._page_ids(steps)
-        columns: dict[str, NDArray[Any]] = {
-            "page": pages[steps.page],
-            "taken": taken,
-            "probability": steps.probabilities,
-            "reward": steps.rewards,
-            "after": pages[steps.page + 1],
-            "last": steps.last,
-        }
-        for name, kind in STEP_TYPES.items():
-            self.steps[name] = np.concatenate([self.steps[name], columns[name].astype(kind)])
-        self._drop_caches()
+        if len(steps):
+            self.best_return = max(self.best_return, steps.best_return)
+        super().add(steps)
         if len(self) > self.capacity:
-            self._forget(len(self) - self.capacity + self.capacity // FORGET_SHARE)
+            self._forget(len(self) - self.capacity + self.capacity // 10)
 
-    def _page_ids(self, steps: Steps) -> tuple[Ids, Ids]:
-        """Return the number of each page, adding new ones, and the index of each action taken.
+    def _forget(self, count: int) -> None:
+        """Forget at least `count` steps."""
+        ends = np.append(-1, np.flatnonzero(self.steps["last"]))
+        last = min(int(np.searchsorted(ends, count - 1)), len(ends) - 2)
+        self.forget_before(int(ends[last]) + 1)
 
-        Unless the memory is ordered, the actions of a page are sorted.
-        """
-        self.widest = max(self.widest, steps.page_actions.widest)
-        states = steps.page_states
-        menus = steps.page_actions.used()
-        taken = steps.taken
-        if not self.ordered:
-            links, rank = _sorted_within(menus.first, menus.actions)
-            menus = replace(menus, actions=links)
-            start = menus.first[menus.which[steps.page]]
-            taken = rank[start + taken] - start
-        present = _page_keys(self.states, self.first, self.links)
-        keys = _page_keys(states, menus.first, menus.actions, menus.which)
-        both = np.concatenate([present, keys])
-        _, first, inverse = np.unique(both, return_index=True, return_inverse=True)
-        is_new = first >= len(present)
-        numbers = np.where(is_new, len(present) + np.cumsum(is_new) - 1, first)
-        if is_new.any():
-            rows = first[is_new] - len(present)
-            new = menus[rows]
-            self._set_pages(
-                np.concatenate([self.states, states[rows]]),
-                np.concatenate([self.first, self.first[-1] + np.cumsum(new.counts)]),
-                np.concatenate([self.links, new.flat()]),
-                self._means_of_links(),
-            )
-        return numbers[inverse[len(present) :]], taken
-
-    def _means_of_links(self) -> Floats:
-        """Return the mean of each link [L], which stays valid when pairs get new numbers."""
-        return self.means[self.pairs] if len(self.means) else np.zeros(len(self.links))
-
-    def _set_pages(self, states: Ids, first: Ids, links: Ids, means: Floats) -> None:
-        """Replace the pages; `means` are of the first links, other pairs have no mean yet."""
-        self.states = states
-        self.first = first
-        self.links = links
-        self._drop_caches()
+    def set_pages(self, states: Ids, first: Ids, links: Ids, before: Ids) -> None:
+        means = (self.means[self.pairs] if len(self.means) else np.zeros(len(self.links)))[before]
+        super().set_pages(states, first, links, before)
         self.means = np.zeros(len(self.pair_keys))
         self.means[self.pairs[: len(means)]] = means
 
-    def _forget(self, count: int) -> None:
-        """Forget the oldest episodes, at least `count` steps, and pages that no other shows."""
-        ends = np.append(-1, np.flatnonzero(self.steps["last"]))
-        last = min(int(np.searchsorted(ends, count - 1)), len(ends) - 2)  # never the newest
-        start = int(ends[last]) + 1
-        self.steps = {name: values[start:] for name, values in self.steps.items()}
-        used = np.zeros(len(self.states), bool)
-        used[self.steps["page"]] = True
-        used[self.steps["after"]] = True
-        number = np.cumsum(used) - 1
-        for name in ("page", "after"):
-            self.steps[name] = number[self.steps[name]].astype(np.int32)
-        on = np.repeat(used, self.widths)
-        first = starts_of(self.widths[used])
-        self._set_pages(self.states[used], first, self.links[on], self._means_of_links()[on])
+    def rescale(self, factor: float) -> None:
+        """Multiply all rewards and returns."""
+        super().rescale(factor)
+        self.means = self.means * factor
+        self.best_return = self.best_return * factor
 
-    def _drop_caches(self) -> None:
-        for name, value in vars(EpisodeMemory).items():
-            if isinstance(value, cached_property):
-                self.__dict__.pop(name, None)
+    def state(self) -> State:
+        best = np.array([self.best_return])
+        return {**super().state(), "means": self.means, "best": best}
+
+    def restore(self, state: State) -> None:
+        self.means = state["means"]
+        self.best_return = float(state["best"][0])
+        super().restore(state)
 
     # --- Pages and pairs
-
-    @property
-    def widths(self) -> Ids:
-        """The number of actions of each page, [P]."""
-        return np.diff(self.first)
 
     @cached_property
     def page_of_link(self) -> Ids:
@@ -167,10 +87,6 @@ class EpisodeMemory(Memory):
             mask = np.arange(width) < widths[:, None]
             layout.append((rows, mask, ranges(self.first[rows], widths)))
         return layout
-
-    def menus(self, pages: Ids) -> Menus:
-        """Return the menus of some pages."""
-        return Menus(pages, self.first, self.links)
 
     @cached_property
     def pair_keys(self) -> Ids:
@@ -201,14 +117,14 @@ class EpisodeMemory(Memory):
         return BackwardOrder.of(self.steps["last"])
 
     def examples_of_pairs(self) -> tuple[Ids, Ids]:
-        """Return a page that shows each pair, and the index of the action on it."""
+        """A page that shows each pair, and the index of the action on it."""
         _, links = np.unique(self.pairs, return_index=True)
         pages = self.page_of_link[links]
         return pages, links - self.first[pages]
 
     @property
     def link_keys(self) -> Ids:
-        """A key for each link; equal keys are one pair."""
+        """A key for each link. Links of the same pair have the same key."""
         pages = self.page_of_link
         if self.ordered:
             return np.asarray((pages << 32) + np.arange(len(self.links)) - self.first[pages])
@@ -217,14 +133,20 @@ class EpisodeMemory(Memory):
     # --- Returns
 
     def estimate(
-        self, prior: Floats | Callable[[], Floats], settings: LearnerSettings, alpha: float
+        self,
+        prior: Floats | Callable[[], Floats],
+        settings: LearnerSettings,
+        alpha: float,
+        settled: float = 1e-3,
     ) -> None:
         """Recompute the returns, several times, since each sweep rests on the last means.
 
         Args:
-            prior: The value of each link [L] without returns; or a function that returns the value
-                of each pair.
+            prior: The value of each link [L] without returns, or a function that computes the
+                value of each pair.
+            settings: How returns are computed.
             alpha: α of the softmax policy that is evaluated.
+            settled: With trace 0, stop when no mean changes by more than this.
         """
         trace = None if settings.returns == "monte-carlo" else settings.trace
         for _ in range(settings.sweeps):
@@ -232,7 +154,7 @@ class EpisodeMemory(Memory):
             q = prior()[self.pairs] if callable(prior) else self.mixed(prior, mix)
             before = self.means
             self.evaluate(q, alpha, settings.discount, trace)
-            if trace == 0.0 and np.allclose(before, self.means, atol=SETTLED):
+            if trace == 0.0 and np.allclose(before, self.means, atol=settled):
                 return
 
     def mixed(self, prior: Floats | float, weight: float) -> Floats:
@@ -241,15 +163,19 @@ class EpisodeMemory(Memory):
         mean = self.means[self.pairs]
         return np.asarray((count * mean + weight * prior) / (count + weight))
 
-    def baseline(self, means: Floats) -> Floats:
-        """Return the mean over the steps on each page's text [P], shrunk to that of all steps."""
+    def baseline(self, means: Floats, prior_steps: float = 3.0) -> Floats:
+        """The mean over the steps on each page's text [P].
+
+        It is shrunk to the mean over all steps, which counts as `prior_steps` steps.
+        """
         sums = np.bincount(self.text_of_pair, self.counts * means, self.texts)
         steps = np.bincount(self.text_of_pair, self.counts, self.texts)
         total = float(sums.sum()) / max(1, len(self))
-        return np.asarray(((sums + SHRINK * total) / (steps + SHRINK))[self.text_of_page])
+        means = (sums + prior_steps * total) / (steps + prior_steps)
+        return np.asarray(means[self.text_of_page])
 
     def advantages(self) -> Floats:
-        """Return how much better each pair is than its page; the time of a step is accounted for.
+        """How much better each pair is than its page, without the effect of time.
 
         Pages may hide how much of an episode is left, on which the return depends more than on
         the action. The mean return at each time is a control variate: subtracting it changes no
@@ -281,7 +207,7 @@ class EpisodeMemory(Memory):
         return np.asarray(self.text_of_page[self.examples_of_pairs()[0]])
 
     def of_pages(self, pages: Pages, values: Floats | Ids, default: Floats | float) -> Floats:
-        """Return the value of each action of other pages [N, A], given those of pairs."""
+        """The value of each action of other pages [N, A], given the values of pairs."""
         keys = (pages.states[:, None] << 32) + pages.actions
         if not len(self.pair_keys):
             return np.broadcast_to(default, keys.shape)
@@ -289,7 +215,10 @@ class EpisodeMemory(Memory):
         return np.where(self.pair_keys[at] == keys, values[at], default)
 
     def evaluate(self, q: Floats, alpha: float, discount: float, trace: float | None) -> None:
-        """Recompute the means: returns under softmax over Q-values [L]; trace None: Monte Carlo."""
+        """Recompute the means, with returns under softmax over Q-values [L].
+
+        Without a trace, returns are Monte Carlo.
+        """
         policy, values = self.policy(q, alpha)
         at = self.link_of_step
         rewards = self.steps["reward"].astype(np.float64)
@@ -307,18 +236,18 @@ class EpisodeMemory(Memory):
         self.means = sums / np.maximum(self.counts, 1)
 
     def over_texts(self, reduce: np.ufunc, values: Floats) -> Floats:
-        """Reduce the values of the pairs of each text, and return the result for each pair."""
+        """Reduce the values of the pairs of each text to one value, for each pair."""
         start = np.flatnonzero(np.diff(self.pair_keys >> 32, prepend=-1))
         return np.repeat(reduce.reduceat(values, start), np.diff(start, append=len(values)))
 
     def pessimistic(self) -> Floats:
-        """Return the mean of each pair; one never taken has the lowest mean of its page."""
+        """The mean of each pair. A pair that was never taken has the lowest mean of its page."""
         lowest = self.over_texts(np.minimum, np.where(self.counts > 0, self.means, np.inf))
         lowest[np.isinf(lowest)] = 0.0
         return np.where(self.counts > 0, self.means, lowest)
 
     def policy(self, q: Floats, alpha: float) -> tuple[Floats, Floats]:
-        """Return the softmax probability of each link [L], and the value of each page [P]."""
+        """The softmax probability of each link [L], and the value of each page [P]."""
         policy = np.zeros(len(q))
         values = np.zeros(len(self.states))
         for pages, mask, links in self.layout:
@@ -330,109 +259,3 @@ class EpisodeMemory(Memory):
             policy[links] = probabilities[mask]
             values[pages] = np.einsum("pa,pa->p", probabilities, table)
         return policy, values
-
-    # --- Text ids, units and state
-
-    def texts_in_use(self) -> tuple[Ids, Ids]:
-        return np.unique(self.states), np.unique(self.links)
-
-    def renumber(self, states: Ids, actions: Ids) -> None:
-        means = self._means_of_links()
-        links = actions[self.links]
-        if not self.ordered:
-            links, rank = _sorted_within(self.first, links)
-            start = self.first[self.steps["page"]]
-            taken = rank[start + self.steps["taken"]] - start
-            self.steps["taken"] = taken.astype(STEP_TYPES["taken"])
-            means = means[np.argsort(rank)]
-        self._set_pages(states[self.states], self.first, links, means)
-
-    def rescale(self, factor: float) -> None:
-        """Multiply all rewards and returns."""
-        self.steps["reward"] = self.steps["reward"] * np.float32(factor)
-        self.means = self.means * factor
-        self.best_return = self.best_return * factor
-
-    def state(self) -> State:
-        return {
-            "states": self.states,
-            "first": self.first,
-            "links": self.links,
-            "widest": np.array([self.widest]),
-            "means": self.means,
-            "best": np.array([self.best_return]),
-            **self.steps,
-        }
-
-    def restore(self, state: State) -> None:
-        self.links = saved_array(state, "links", np.int64)
-        self.first = saved_starts(state, "first", len(self.links))
-        self.states = saved_array(state, "states", np.int64, len(self.widths))
-        self.widest = int(saved_array(state, "widest", np.int64, 1)[0])
-        self.means = saved_array(state, "means", np.float64)
-        size = len(state["page"])
-        self.steps = {each: saved_array(state, each, STEP_TYPES[each], size) for each in STEP_TYPES}
-        self.best_return = float(saved_array(state, "best", np.float64, 1)[0])
-        self._drop_caches()
-        check_range("widest", self.widths, 0, self.widest)
-        for name in ("page", "after"):
-            check_range(name, self.steps[name], 0, len(self.states) - 1)
-        check_range("taken", self.steps["taken"], 0, self.widths[self.steps["page"]] - 1)
-        check_range("probability", self.steps["probability"], 0, 1)
-        ends = self.steps["last"][-1:].all()
-        if not ends or len(self.means) not in (0, len(self.pair_keys)):
-            raise ValueError("the memory ends within an episode, or lacks the mean of a pair")
-
-
-class Snapshot:
-    """Memories as they were when a round started, in case it is interrupted and starts again.
-
-    Arrays of a memory are never changed in place, so that a snapshot costs nothing.
-    """
-
-    def __init__(self, memories: Sequence[EpisodeMemory]) -> None:
-        self.memories = memories
-        self.round = 0
-        self.take()
-
-    def take(self) -> None:
-        """Take the memories as they are now."""
-        self.states = [memory.state() for memory in self.memories]
-
-    def start(self, number: int) -> None:
-        """Start a round; if it started before, restore the memories."""
-        if number == self.round:
-            for memory, state in zip(self.memories, self.states, strict=True):
-                memory.restore(state)
-        else:
-            self.round = number
-            self.take()
-
-
-def _sorted_within(first: Ids, actions: Ids) -> tuple[Ids, Ids]:
-    """Sort the actions of each menu; return them, and the new index of each."""
-    owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    order = np.lexsort((actions, owner))
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return actions[order], rank
-
-
-def _page_keys(
-    states: Ids, first: Ids, actions: Ids, which: Ids | None = None
-) -> NDArray[np.uint64]:
-    """Return a 64-bit key for each page, of its text and the actions of its menu, in order."""
-    index = np.arange(len(actions)) - np.repeat(first[:-1], np.diff(first))
-    sums = np.zeros(len(actions) + 1, np.uint64)
-    np.cumsum(_hashes(actions, index + 1), dtype=np.uint64, out=sums[1:])
-    menus = sums[first[1:]] - sums[first[:-1]]
-    texts = _hashes(states, np.zeros(len(states), np.int64))
-    return np.asarray(texts + (menus if which is None else menus[which]))
-
-
-def _hashes(ids: Ids, index: Ids) -> NDArray[np.uint64]:
-    """Hash ids by their index in a page, modulo 2⁶⁴."""
-    factors = MULTIPLIERS[index % len(MULTIPLIERS)]
-    product = (ids.astype(np.uint64) + np.uint64(1)) * factors
-    product ^= product >> np.uint64(29)
-    return np.asarray(product * (factors | np.uint64(3)))

@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.learning.elimination import Elimination
-from drrn.learning.episode_memory import EpisodeMemory, Snapshot
+from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import GREEDY, Floats, Probabilities, Q, greedy, softmax
 from drrn.learning.experience import Steps
-from drrn.learning.learner import MOST_ACTIONS, check_memories
 from drrn.models.base import Pages
 from drrn.models.word_table import small_random
 from drrn.settings import Settings
-from drrn.text import Ids, Lexicon, State, Store, ranges, texts_of_all
+from drrn.text import Ids, Lexicon, State, Store, ranges
 
 RECUR = 0.5  # share of steps on pages seen before, from which on pages count as recurring
 # Bits of the SimHash of a state and of an action. Measured on texts of 30 words drawn as often as
@@ -53,26 +52,25 @@ class Optimism:
         self.eliminations = [Elimination(memory, store, discount) for memory in self.memories]
         self.values = [np.zeros(0) for _ in seeds]  # [pairs] of each replica's memory in use
         self.valued = [np.zeros(0) for _ in seeds]  # the means that the values rest on
-        self.snapshot = Snapshot(self.all_memories)
         self.state_hash = SimHash(store.states, STATE_BITS)
         self.action_hash = SimHash(store.actions, ACTION_BITS)
 
     def start(self, number: int) -> bool:
-        """Start a round; drop the episodes of an interrupted attempt.
+        """Start a round, without the episodes of an interrupted attempt.
 
         Returns:
-            Whether the round is optimistic or planned; in other rounds, the memories are empty.
+            Whether the round is optimistic or planned. In other rounds, the memories are empty.
         """
         self.alpha = self.settings.alpha_at(number)
         self.plans = self.settings.plans_at(number)
         if self.plans or self.settings.explores_at(number):
-            self.snapshot.start(number)
+            for memory in self.all_memories:
+                memory.begin(number)
             if self.plans:
                 self._start_plan(number)
             return True
         for memory in self.all_memories:
             memory.clear()
-        self.snapshot.take()
         return False
 
     def observe(self, replica: int, steps: Steps) -> None:
@@ -154,22 +152,12 @@ class Optimism:
         """Return V, which exceeds the best return so far."""
         return self.settings.exploration.optimism * max(1.0, memory.best_return)
 
-    def texts_in_use(self) -> tuple[Ids, Ids]:
-        return texts_of_all(self.memories)
-
-    def renumber(self, states: Ids, actions: Ids) -> None:
-        for memory in self.memories:
-            memory.renumber(states, actions)
-        self.snapshot.take()
-
     def state(self) -> State:
         return {"memories": [memory.state() for memory in self.all_memories]}
 
     def restore(self, state: State) -> None:
         for memory, values in zip(self.all_memories, state["memories"], strict=True):
             memory.restore(values)
-        check_memories(self.similar, (1 << STATE_BITS, 1 << ACTION_BITS), MOST_ACTIONS)
-        self.snapshot.take()
 
 
 def recurs(memory: EpisodeMemory, distinct: int) -> bool:

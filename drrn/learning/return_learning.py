@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from drrn.learning.episode_memory import EpisodeMemory, Snapshot
+from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import GREEDY, Floats
 from drrn.learning.learner import Generators, Learner
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings
-from drrn.text import Ids, State, check_range, ranges, saved_array, saved_count
+from drrn.text import Ids, State, ranges
 
 PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
 STORY_SPREAD = 22.0  # of Q on a page: 17 in Machine of Death, 28 in the built-in stories
@@ -73,7 +73,7 @@ class Average:
         return {"updates": self.updates, "student": self.student.state()}
 
     def restore(self, state: State) -> None:
-        self.updates = saved_count(state, "updates")
+        self.updates = state["updates"]
         self.student.restore(state["student"], "its learning weights")
 
 
@@ -102,7 +102,6 @@ class ReturnLearning(Learner):
         capacity = settings.learner.capacity
         build = partial(EpisodeMemory, capacity, ordered=model.sees_menu)
         super().__init__(model, settings, build, self.student)
-        self.snapshot = Snapshot(self.memories)
         self.rounds = 0  # learned from
         if settings.exploration.alpha_spread:
             self.alpha_factor = np.ones(len(model.seeds))
@@ -146,13 +145,10 @@ class ReturnLearning(Learner):
     def forget(self) -> None:
         """Drop the episodes of an interrupted round, which is played again; or all of them."""
         if self.settings.learner.keep:
-            self.snapshot.start(self.rounds)
+            for memory in self.memories:
+                memory.begin(self.rounds)
         else:
             super().forget()
-
-    def renumber(self, states: Ids, actions: Ids) -> None:
-        super().renumber(states, actions)
-        self.snapshot.take()
 
     def state(self) -> State:
         average = self.average.state() if self.average else None
@@ -163,15 +159,13 @@ class ReturnLearning(Learner):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.rounds = saved_count(state, "rounds")
+        self.rounds = state["rounds"]
         if self.settings.exploration.alpha_spread:
-            size = len(self.alpha_factor)
-            self.alpha_factor[:] = saved_array(state, "alpha_factor", np.float64, size)
-            check_range("alpha_factor", self.alpha_factor, 0, GREEDY)
+            self.alpha_factor[:] = state["alpha_factor"]
         if self.average:
             self.average.restore(state["average"])
-        self.snapshot.round = self.rounds
-        self.snapshot.take()
+        for memory in self.memories:
+            memory.begin(self.rounds)
 
     # --- Updates
 

@@ -63,7 +63,7 @@ class MaxActionDQN(Model):
         outputs = self.shape.most_actions
         if most > outputs:
             sizes = f"a page has {most} actions, but the model has {outputs} outputs"
-            raise InputError(f"{sizes}; set most_actions")
+            raise InputError(f"{sizes}; choose another model")
         actions = {f"action {position}": pages.actions[..., position] for position in range(most)}
         return {"state": pages.states} | actions
 

@@ -376,7 +376,6 @@ def shape_of(settings: Settings, most_actions: int) -> Shape:
         *(s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions),
         states,
         None if actions is states else actions,
-        bag_norm=s.bag_norm,
         embedding=s.embedding,
         lstm_gain=s.lstm_gain,
         vectors=vectors,

@@ -22,7 +22,7 @@ PER_WORKER = 100_000_000  # Python and its modules
 SLOTS = {"sgd": 0, "adam": 2}  # numbers that an optimiser keeps for each weight
 SATURATED = 5.0  # tanh(5) is 0.9999: larger inputs to a unit make no difference
 SIZES = (
-    "hidden layers action_hidden embedding most_actions replicas batch_size episodes_per_round "
+    "hidden layers action_hidden embedding replicas batch_size episodes_per_round "
     "evaluation_episodes workers"
 ).split()
 SATURATION = (
@@ -62,7 +62,7 @@ def memory_needed(settings: Settings, words: int) -> int:
     run = settings.run
     width = model.hidden if settings.uses("layers") else 1
     side = words * width + (model.layers - 1) * width**2 + (model.embedding or 0) * width
-    outputs = max(width, words) * (model.most_actions or 0) + width * (model.action_hidden or 0)
+    outputs = width * (model.action_hidden or 0)
     copies = 2 + SLOTS[learner.optimiser] + (learner.average is not None)
     batch = learner.batch_size * width * model.layers
     episodes = PER_EPISODE * max(run.episodes_per_round, run.evaluation_episodes)

@@ -33,8 +33,7 @@ from drrn.game.episodes import Policy, episode, random_policy
 from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
-from drrn.text import check_range
-from drrn.writing import check_texts
+from drrn.runs.run import Run
 
 MAX_PAGES = 8
 MAX_ACTIONS = 12
@@ -45,14 +44,20 @@ MAX_TEXT = 2_000  # characters
 EVERY_ROUND = 200  # all rounds up to this one are recorded; then fewer and fewer
 DIGITS = 4
 
-Trainer = Any  # `drrn.runs.trainer.Trainer`, which imports this module
+Trainer = Any  # `drrn.runs.trainer.Trainer`
 Page = tuple[str, tuple[str, ...]]
 Floats = NDArray[np.floating[Any]]
 
 
 @dataclass
 class LearningRecord:
-    """The record of one run; `add` is called after each round."""
+    """The record of one run, for `Run.train`.
+
+    Example:
+        >>> record = LearningRecord.of(run, trainer.round)
+        >>> for finished in run.train(trainer, record=record):
+        ...     print(finished.number)
+    """
 
     pages: list[Page] | None = None  # chosen after the first round
     rounds: list[dict[str, Any]] = field(default_factory=list)
@@ -64,23 +69,24 @@ class LearningRecord:
         texts = list(self.texts)
         return {"pages": pages, "rounds": self.rounds, "games": self.games, "texts": texts}
 
-    def restore(self, data: dict[str, Any], last: int) -> None:
-        """Continue a record after a round; later ones were interrupted and are played again."""
-        self.pages = [(page["text"], tuple(page["actions"])) for page in data["pages"]]
-        self.rounds = [each for each in data["rounds"] if each["round"] <= last]
-        self.games = [each for each in data["games"] if each["round"] <= last]
-        used = [number for game in self.games for number in _text_numbers(game)]
-        texts = data["texts"]
-        self.texts = {text: i for i, text in enumerate(texts[: max(used, default=-1) + 1])}
-        check_texts("texts", [*texts, *(t for page, menu in self.pages for t in (page, *menu))])
-        check_range("texts", np.array(used, np.int64), 0, len(texts) - 1)
-        shapes = [(len(actions),) for _, actions in self.pages]
-        y = (self.rounds[-1].get("y") if self.rounds else None) or []
-        if y and [np.array(row, np.float64).shape for row in y] != shapes:
-            raise ValueError('"y" does not have a number for each action of each page')
+    @classmethod
+    def of(cls, run: Run, last: int) -> LearningRecord:
+        """The record of a run up to a round. Later rounds were interrupted and are played again."""
+        data = run.learning()
+        if data is None:
+            return cls()
+        games = [game for game in data["games"] if game["round"] <= last]
+        used = [number for game in games for number in _text_numbers(game)]
+        texts = data["texts"][: max(used, default=-1) + 1]
+        return cls(
+            pages=[(page["text"], tuple(page["actions"])) for page in data["pages"]],
+            rounds=[each for each in data["rounds"] if each["round"] <= last],
+            games=games,
+            texts={text: number for number, text in enumerate(texts)},
+        )
 
     def add(self, trainer: Trainer, number: int) -> None:
-        """Record a finished round, before the learner forgets it."""
+        """Record a finished round."""
         is_last = number == trainer.settings.run.rounds
         if self.pages is None:
             self.pages = _choose_pages(trainer)

@@ -55,6 +55,7 @@ from drrn.writing import visible
 
 if TYPE_CHECKING:
     from drrn.compiled.game import Compiled
+    from drrn.runs.records import LearningRecord
     from drrn.text import State
 
 LOCK = ".lock"
@@ -77,7 +78,6 @@ class Trainable(Protocol):
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
     progress: Progress
-    record: Any  # a `LearningRecord`
 
     def train(self) -> Iterator[scores.Round]: ...
     def config(self) -> dict[str, Any]: ...
@@ -194,7 +194,7 @@ class Run:
         return rounds[(number or last) - 1]
 
     def learning(self) -> dict[str, Any] | None:
-        """Return the contents of learning.json; None for a run of an older version."""
+        """The contents of learning.json, or None if its learning was not recorded."""
         if not self.has(LEARNING):
             return None
         self.check(LEARNING)
@@ -322,26 +322,35 @@ class Run:
             yield
 
     def train(
-        self, trainer: Trainable, before_save: Callable[[scores.Round], None] | None = None
+        self,
+        trainer: Trainable,
+        before_save: Callable[[scores.Round], None] | None = None,
+        record: "LearningRecord | None" = None,
     ) -> Iterator[scores.Round]:
-        """Train to the last round; save each finished round, then yield it.
+        """Train to the last round. Each finished round is saved, then yielded.
 
-        `before_save` is called with a round before it is saved. If the process is killed there, the
-        round is trained again, so what it writes is never behind the checkpoint.
+        Args:
+            trainer: The trainer of this run.
+            before_save: Called with a round before it is saved. If the process is killed there, the
+                round is trained again, so what it writes is never behind the checkpoint.
+            record: Observes each round, for the pictures of the page (see `LearningRecord.of`).
         """
         for finished in trainer.train():
             if before_save:
                 before_save(finished)
-            self.save(trainer)
+            if record:
+                record.add(trainer, finished.number)
+            self.save(trainer, record)
             yield finished
 
-    def save(self, trainer: Trainable) -> None:
+    def save(self, trainer: Trainable, record: "LearningRecord | None" = None) -> None:
         """Save the last finished round: rows, checkpoint, and files computed from them."""
         from drrn.runs import tensors
 
         files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
         files[storage.PROGRESS] = trainer.progress.csv_bytes()
-        files[LEARNING] = json.dumps(trainer.record.as_json(), ensure_ascii=False).encode()
+        if record:
+            files[LEARNING] = json.dumps(record.as_json(), ensure_ascii=False).encode()
         files[CHECKPOINT] = tensors.checkpoint_bytes(trainer.state())
         storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
 
@@ -405,13 +414,10 @@ class Run:
         path = checkpoint
         try:
             trainer.restore(tensors.load_checkpoint(path), str(path))
-            done = trainer.round
-            path = self.folder / LEARNING
-            if (record := self.learning()) is not None:
-                trainer.record.restore(record, done)
         except LOAD_ERRORS as error:
             cause = f"does not belong to this run: {error}"
             raise InputError(f"{path}: {cause}; {storage.remedy(path)}") from error
+        done = trainer.round
         trainer.rows = [row for row in rows if row["round"] <= done]
         trainer.progress.rows = [row for row in self.progress() if row["round"] <= done]
         scores.check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)

@@ -256,7 +256,7 @@ def compiled_or_none(
     """
     from drrn.compiled.compile import MOST_STATES, can_be_compiled, compile_game
 
-    if settings.run.no_compile or settings.model.rereads or not can_be_compiled(game):
+    if settings.model.rereads or not can_be_compiled(game):
         return None
     try:
         return compile_game(game, limit=MOST_STATES, progress=progress)

@@ -12,7 +12,7 @@ from drrn.errors import InputError, require
 from drrn.runs.storage import DAMAGE, parse_json, read_bytes, remedy
 from drrn.text import State
 
-EDITION = 3  # of checkpoints; raised whenever their contents change
+EDITION = 4  # of checkpoints; raised whenever their contents change
 INFINITE = "/best"  # arrays in which -inf is valid: the best return of an empty memory
 ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
 

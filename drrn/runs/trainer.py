@@ -18,27 +18,25 @@ from drrn.game.contract import Game, another, evaluation_game_of, fingerprint_of
 from drrn.game.make import GameSpec, spec_of
 from drrn.learning.experience import RewardScale, Steps
 from drrn.learning.exploration import Optimism
-from drrn.learning.learner import MOST_ACTIONS, Generators, Learner, check_memories
+from drrn.learning.learner import Generators
 from drrn.learning.learners import build_learner
+from drrn.learning.memory import drop_unused_texts
 from drrn.models import build_model
-from drrn.notebook import live_display
 from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import Evaluation, choose_policy, evaluate
 from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Policy, Rollouts, softmax_policy
 from drrn.playing.recall import Recall, pages_of_game, remember
-from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
+from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.survey import choose
-from drrn.progress import tracked
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, VocabularyLimit, check_memory, warn_about_missing_words
 from drrn.runs.progress import Progress
-from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
 from drrn.settings import POLICIES, Settings
-from drrn.text import State, Store, saved_count, texts_of_all
+from drrn.text import State, Store
 from drrn.writing import counted
 
 log = logging.getLogger("drrn")
@@ -46,9 +44,7 @@ log = logging.getLogger("drrn")
 # Purposes of random generators: each purpose, round and replica has a separate one.
 PLAY = 1
 LEARN = 2
-FEW_TEXTS = 4096  # texts that are never dropped, needed or not
 MAX_THREADS = 1024  # OpenMP crashes with very many
-DEFAULT_ACTIONS = 20  # outputs of the max-action models, if the game is not compiled
 INTERRUPTED = (
     "the last round was interrupted while it learned, so part of it is learned twice; for the "
     "numbers of an uninterrupted run, use drrn.resume"
@@ -56,10 +52,6 @@ INTERRUPTED = (
 RESCHEDULED = (
     "%s: the run was started with rounds = %d, which determines %s; the results will differ from "
     "those of a run that is started with rounds = %d"
-)
-FEW_COPIES = (
-    "form online needs a copy of the game for each of {} replicas, and this game allows {} at a "
-    "time; give it a method another() that copies it, or use fewer replicas"
 )
 Parts = Iterator[list[Steps]]  # some episodes of a round, by replica
 
@@ -90,8 +82,9 @@ class Trainer:
 
     round = 0  # the last finished one
     phase = ""  # "play" or "learn", during a round and if it was interrupted
+    few_texts = 4096  # number of texts up to which none is dropped
     folder: Path | None = None  # where the run is saved
-    played_steps: list[list[Steps]]  # of the round, by part and replica
+    played_steps: list[list[Steps]]  # of the last round, by part and replica
     deployment: dict[str, Any] | None = None  # the policy chosen after the last round
     # called with a phase ("play", "learn", "evaluate"), its episodes, and how many have ended
     watch: Callable[..., None] = staticmethod(lambda phase, total=0, done=0: None)
@@ -119,19 +112,15 @@ class Trainer:
         self._build(torch_device(device), progress)
 
     def _build(self, device: torch.device, progress: Callable[[int], None] | None) -> None:
-        """Build the model, the learner, the explorer, the rollouts and the records."""
+        """Build the model, the learner, the explorer and the rollouts."""
         settings = self.settings
         run = settings.run
         self.played = with_history(self.game, run.history)  # what the model sees
         self.compiled = compiled_or_none(self.played, settings, progress)
-        self.grows = self.compiled is None or run.grow  # the vocabulary grows during play
         self.store = Store.of_words(self.words, (), **settings.model.reading)
-        most_actions = settings.model.most_actions or DEFAULT_ACTIONS
         if self.compiled is not None:
-            most_actions = max(1, int(np.diff(self.compiled.page_first).max()))
-            if not self.grows:
-                self.store.read(self.compiled.texts, self.compiled.actions)
-        shape = shape_of(settings, most_actions)
+            self.store.read(self.compiled.texts, self.compiled.actions)
+        shape = shape_of(settings, self._most_actions())
         check_memory(settings, self.store)
         self.model = build_model(settings.model.name, shape, self.store, run.seeds, device)
         states = np.arange(len(self.store.states))
@@ -146,19 +135,26 @@ class Trainer:
         self.explorer = Optimism(settings, self.store, factor) if optimistic else None
         self.scale = RewardScale(run.replicas) if settings.exploration.alpha_relative else None
         self.rollouts: Rollouts
-        if self.compiled is None or self.grows:
+        if self.compiled is None:
             self.rollouts = self.stepped
-        else:  # its words are known
+        else:
             self.rollouts = compiled_rollouts(self.compiled, self.model)
-            if run.workers > 1 and run.form != "online":
+            if run.workers > 1:
                 name = self.game.name
                 log.warning("%s is compiled, so %d workers have no effect", name, run.workers)
         self.progress = Progress(settings, step_limit_of(self.played))
-        self.record = LearningRecord()
+
+    def _most_actions(self) -> int:
+        """How many actions a model with a fixed number of outputs can score."""
+        if self.compiled is not None:
+            return max(1, int(np.diff(self.compiled.page_first).max()))
+        if self.settings.model.name in ("linear", "max-action"):
+            return max(20, len(self.played.reset(0).actions))
+        return 20
 
     @cached_property
     def stepped(self) -> SteppedRollouts:
-        """Rollouts that step the game; the online form steps a compiled game, too."""
+        """Rollouts that step the game."""
         run = self.settings.run
         spec = replace(self.spec, history=run.history) if self.spec else None
         lanes = lanes_of(self.played, spec, run.workers)
@@ -213,6 +209,9 @@ class Trainer:
 
         A terminal has a progress bar meanwhile, a notebook a curve that grows.
         """
+        from drrn.notebook import live_display
+        from drrn.progress import tracked
+
         show = live_display()
         rounds = self.settings.run.rounds
         last = None
@@ -236,14 +235,10 @@ class Trainer:
             self.learner.forget()
         self.phase = "play"
         self.played_steps = []
-        if self.settings.run.form == "online":
-            self.phase = "learn"
-            transitions = self._play_online(number, play, learn)
-        else:
-            self._play(number, play)
-            self.phase = "learn"
-            self.watch("learn")
-            transitions = self.learner.learn(learn)
+        self._play(number, play)
+        self.phase = "learn"
+        self.watch("learn")
+        transitions = self.learner.learn(learn)
         return self._finish(number, transitions, start)
 
     def _check_count(self, transitions: Any) -> None:
@@ -316,8 +311,6 @@ class Trainer:
         self._check_count(transitions)
         evaluations = self._evaluate(number)
         self.progress.add(number, self.played_steps, time.perf_counter() - start)
-        self.record.add(self, number)
-        self.played_steps = []
         self.learner.forget()
         self._drop_texts()
         self.round = number
@@ -329,71 +322,11 @@ class Trainer:
         return Round(number, played, rows, evaluations, transitions, seconds, so_far)
 
     def _drop_texts(self) -> None:
-        """Drop texts that the learner no longer needs, so that memory stays bounded.
-
-        A compiled game with a fixed vocabulary keeps all texts.
-        """
+        """Drop texts that are no longer needed. A compiled game has few texts, which all stay."""
         count = max(len(self.store.states), len(self.store.actions))
-        if not self.grows or self.model.indexes_texts or count <= FEW_TEXTS:
-            return
-        users: list[Learner | Optimism] = [self.learner]
-        if self.explorer:
-            users.append(self.explorer)
-        states, actions = texts_of_all(users)
-        if self.store.shared:
-            states = np.union1d(states, actions)
-        new_states = self.store.states.keep(states)
-        new_actions = new_states if self.store.shared else self.store.actions.keep(actions)
-        for user in users:
-            user.renumber(new_states, new_actions)
-
-    # --- the online form: the paper's Algorithm 1, one mini-batch after every step
-
-    def _play_online(self, number: int, play: Generators, learn: Generators) -> int:
-        """Play a round, one episode of a replica after another; return the learned transitions."""
-        replicas = self.settings.run.replicas
-        rollouts = self.stepped
-        if rollouts.lanes.most < replicas:
-            raise InputError(FEW_COPIES.format(replicas, rollouts.lanes.most))
-        policy = softmax_policy(self.settings.alpha_at(number))
-        transitions = 0
-        remaining = [self.settings.run.episodes_per_round] * replicas
-        episodes: list[Trajectory | None] = [None] * replicas
-        while True:
-            for r, generator in enumerate(play):
-                while episodes[r] is None and remaining[r]:
-                    episode_seed = int(generator.integers(2**62))
-                    (episode,) = rollouts.begin([(r, episode_seed, r)], self.store)
-                    episodes[r] = None if episode.ended else episode  # ends on its first page
-                    remaining[r] -= episode.ended
-            running = [episode for episode in episodes if episode is not None]
-            if not running:
-                return transitions
-            rollouts.step(running, rollouts.choices(running, policy, play, self.store), self.store)
-            for episode in running:
-                self._observe_last_step(episode)
-                if episode.over:
-                    episodes[episode.replica] = None
-                    remaining[episode.replica] -= 1
-            stepped = {episode.replica for episode in running}
-            transitions += self.learner.learn_once(learn, [r in stepped for r in range(replicas)])
-
-    def _observe_last_step(self, trajectory: Trajectory) -> None:
-        """Pass on the transitions that the last step completed: n rewards, or the end."""
-        n = self.settings.learner.n_steps
-        played = len(trajectory.taken)
-        if played < n and not trajectory.over:
-            return
-        steps = steps_of([trajectory], max(played - n, 0))
-        if self.scale:
-            returns = [sum(trajectory.rewards)]
-            steps = steps.scaled(self._factor(self.scale, trajectory.replica, returns))
-        self.learner.observe(trajectory.replica, steps, None if trajectory.over else 1)
-        if trajectory.over:
-            replicas = range(self.settings.run.replicas)
-            own = (trajectory,)
-            whole = [steps_of(own if r == trajectory.replica else ()) for r in replicas]
-            self.played_steps.append(whole)
+        if self.compiled is None and not self.model.indexes_texts and count > self.few_texts:
+            explored = self.explorer.memories if self.explorer else ()
+            drop_unused_texts(self.store, [*self.learner.memories, *explored])
 
     # --- saving and resuming
 
@@ -485,7 +418,7 @@ class Trainer:
         return {
             "game": fingerprint_of(self.game),
             "round": self.round,
-            "store": self.store.state(texts=self.grows),
+            "store": self.store.state(texts=self.compiled is None),
             "model": self.model.state(),
             "learner": self.learner.state(),
             "explorer": self.explorer.state() if self.explorer else None,
@@ -501,24 +434,19 @@ class Trainer:
         """
         if state["game"] != fingerprint_of(self.game):
             raise InputError(f"{source}: these are the weights of another game")
-        self.store.restore(state["store"], texts=self.grows)
+        self.store.restore(state["store"], texts=self.compiled is None)
         self.model.check_fits(state["model"], source)
         self.learner.restore(state["learner"])  # before the model, which may grow
         self.model.restore(state["model"], source)
         if self.explorer:
             self.explorer.restore(state["explorer"])
-        memories = [*self.learner.memories, *(self.explorer.memories if self.explorer else ())]
-        is_bounded = self.compiled is not None or self.model.sees_menu
-        widest = self.model.shape.most_actions if is_bounded else MOST_ACTIONS
-        check_memories(memories, (len(self.store.states), len(self.store.actions)), widest)
         if self.scale:
             self.scale.restore(state["scale"])
         if state.get("pages"):
             self.stepped.pages = dict(state["pages"])
-            _ = self.agent.recall  # which checks them
         if "progress" in state:  # older runs have none
             self.progress.restore(state["progress"])
-        self.round = saved_count(state, "round")
+        self.round = state["round"]
 
 
 def _check_threads(threads: int) -> int:

@@ -17,6 +17,7 @@ from drrn.errors import InputError
 from drrn.files import write
 from drrn.game.make import GameSpec
 from drrn.processes import lock_file
+from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
 from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
@@ -78,7 +79,8 @@ def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
         progress.report("reference")
         run.ensure_reference(trainer)
         trainer.watch = progress.report
-        for finished in run.train(trainer):
+        record = LearningRecord.of(run, trainer.round)
+        for finished in run.train(trainer, record=record):
             print(f"round {finished.number} of {settings.rounds}", flush=True)
         run.write_card()
 

@@ -188,20 +188,22 @@ def _settings(
     surveys = {"survey": not paper, **scale.overrides, **changes}["survey"]
     budget = episodes or (QUICK if scale.quick else game.episodes)
     base = sizes(budget, surveys=surveys)
-    base |= {"evaluation_episodes": 1, "most_actions": max(20, len(game.reset(0).actions))}
-    base |= {**scale.overrides, "seed": seeds[0], "replicas": len(seeds)}
+    base |= {"evaluation_episodes": 1, **scale.overrides}
+    base |= {"seed": seeds[0], "replicas": len(seeds)}
     given = {name: value for name, value in changes.items() if name != "paper"}
     return settings_for_game(game, given, paper=paper, base=base)
 
 
 def _digest(game: Diagnostic, agent: str, settings: Settings) -> str:
-    """Return the hash that identifies a trial; a new setting at its default does not change it."""
+    """The hash that identifies a trial: a new setting at its default does not change it."""
     every = all_settings()
     values = {
         name: value
         for name, value in settings.flat().items()
         if value != every[name].default and not every[name].same_results
     }
+    # A setting that published trials were hashed with, and that no longer exists.
+    values["most_actions"] = max(20, len(game.reset(0).actions))
     text = json.dumps([game.name, fingerprint_of(game), agent, values], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -78,7 +78,7 @@ def final_scores(
     model = trainer.model
     compiled = compiled_or_none(game, settings) if paraphrased else trainer.compiled
     fast = None
-    if compiled is not None and not trainer.grows:
+    if compiled is not None:
         fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
     stepped = SteppedRollouts(game, model)
     stepped.in_order = game is not trainer.played

@@ -212,7 +212,7 @@ class FastQLearning(QLearning):
         version = (texts.generation, len(texts))
         cached, overlaps = self._overlaps.get(encoder.side, (None, torch.empty(0)))
         if cached != version:
-            words, counts, lengths = texts.bags(np.append(np.arange(len(texts)), -1), encoder.norm)
+            words, counts, lengths = texts.bags(np.append(np.arange(len(texts)), -1))
             x = np.zeros((len(lengths), len(texts.vocabulary.spelled)), np.float32)
             x[np.repeat(np.arange(len(lengths)), lengths), words] = counts
             overlaps = torch.from_numpy(x @ x.T).to(self.model.device)

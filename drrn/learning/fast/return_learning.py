@@ -32,11 +32,8 @@ def can_fit(model: Model) -> bool:
     """Return whether the fast way applies; a subclass may differ from what is written here."""
     if type(model) is not DRRN or model.shape.interaction != "inner" or model.shape.shared:
         return False
-    for encoder in model.encoders.values():
-        if type(encoder) not in KINDS:
-            return False
-        if encoder.norm is not None:
-            return False
+    if any(type(encoder) not in KINDS for encoder in model.encoders.values()):
+        return False
     sides = (model.store.states, model.store.actions)
     return all(len(texts.sequence) <= MOST_WORDS for texts in sides)
 

@@ -55,7 +55,7 @@ def gather_bags(encoder: Encoder, model: Weights, texts: Lexicon, ids: Ids) -> l
     if table.weight.shape[1] < len(table.vocabulary.spelled):  # no replica has met the new words
         table.make_room()
     unique, index = distinct_texts(ids, model.device)
-    words, counts, lengths = texts.bags(unique.ravel(), encoder.norm)
+    words, counts, lengths = texts.bags(unique.ravel())
     size = ids.shape[1] * unique.shape[1]  # distinct texts of a batch
     replica = np.arange(unique.size) % size // unique.shape[1]
     rows = words + np.repeat(replica * table.weight.shape[1], lengths)

@@ -35,7 +35,6 @@ class Shape:
     most_actions: int = 4  # on a page: the number of outputs of the max-action models
     encoder: type[Encoder] | None = None  # None: a bag of words
     action_encoder: type[Encoder] | None = None  # None: as for states
-    bag_norm: float | None = None  # Euclidean length of bags of words; None: plain counts
     embedding: int | None = None  # E, where words are read in order; None: as wide as texts
     lstm_gain: float = 1.0  # factor on the mean of an LSTM's states
     vectors: TextVectors | None = None  # given word vectors
@@ -126,7 +125,6 @@ class Encoder:
         self.name = name
         self.side = side
         self.width = width
-        self.norm = model.shape.bag_norm
         if word_width != 0:
             model.add_table(name, side, word_width or width)
 
