@@ -9,6 +9,7 @@ import drrn
 from drrn.cli import main
 from drrn.game.contract import Observation
 from drrn.playing import stepped_rollouts
+from drrn.text import Vocabulary
 from tests.sample_games import Dice, Walk
 from tests.trainings import SMALL, Stepped, same_weights
 
@@ -122,7 +123,7 @@ def full_warnings(caplog, **settings):
 
 
 def test_training_continues_with_a_full_vocabulary(monkeypatch, caplog):
-    monkeypatch.setattr("drrn.text.MOST_WORDS", 30)
+    monkeypatch.setattr(Vocabulary, "limit", 30)
     trainer, warnings = full_warnings(caplog)
     assert len(trainer.store.states.vocabulary) == len(trainer.store.actions.vocabulary) == 30
     full = "endless: its {} have 30 different {}, the most that a model reads: new ones are ignored"

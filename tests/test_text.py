@@ -29,13 +29,6 @@ def test_a_text_is_a_sequence_of_words_and_its_bag_counts_them():
     assert bag_of(lexicon, text) == {0: 2.0, 1: 1.0}
 
 
-def test_a_bag_is_scaled_to_a_norm_over_the_known_words():
-    lexicon = lexicon_of("wait", "go").scratch()
-    ids = [lexicon.id(text) for text in ("Wait, wait. Go!", "Go, zeppelin", "Zeppelin")]
-    assert bag_of(lexicon, ids[0], 5) == {0: np.float32(10 / 5**0.5), 1: np.float32(5 / 5**0.5)}
-    assert bag_of(lexicon, ids[1], 5) == {1: 5.0} and bag_of(lexicon, ids[2], 5) == {}
-
-
 def test_equal_texts_have_the_same_id():
     lexicon = lexicon_of()
     assert [lexicon.id("a b"), lexicon.id("b c"), lexicon.id("a b")] == [0, 1, 0]

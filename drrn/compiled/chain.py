@@ -7,9 +7,9 @@ directly, one strongly connected component after another, in topological order.
 
 import numpy as np
 
+from drrn.arrays import ranges
 from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals
 from drrn.errors import InputError
-from drrn.text import ranges
 
 PRECISION = 1e-12
 QUICK_TERMS = 400  # after this many terms, the equations are solved instead

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from drrn.arrays import Hashes, mix, ranges, starts_of
 from drrn.compiled.game import Compiled, Floats, Ints, totals
 from drrn.compiled.search import BreadthFirst, EndingId, Face, States, TooLargeError, refusal
 from drrn.errors import InputError
 from drrn.files import home, slug, write_atomically
 from drrn.game import contract
 from drrn.game.contract import Enumerable, Game, Searchable
-from drrn.text import Hashes, mix, ranges, starts_of
 
 LIMIT = 200_000  # states
 MOST_STATES = 50_000  # of a game that is compiled without being asked for

@@ -8,9 +8,10 @@ pages: of the action with as many words on the page, of all actions with as many
 
 import numpy as np
 
+from drrn.arrays import Ids
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import Floats, Mask
-from drrn.text import Ids, Store
+from drrn.text import Store
 
 SEVERAL = 3  # distinct actions of a page that have the same outcome
 CLASSES = 3  # of pairs: no word of the action is on the page, one is, more are

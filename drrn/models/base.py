@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Encoder, Leaves, Shape, TextBatch, Weights
-from drrn.text import Ids, Lexicon, State, Store
+from drrn.text import Lexicon, State, Store
 
 NARROW = 64  # actions: up to here, pages are padded to the widest of a batch
 MOST_PAIRS = 2**16  # pairs of a page and an action, of all replicas, that are scored together

@@ -5,11 +5,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, pick
 from drrn.models.encoders.base import Encoder, Weights
-from drrn.text import Ids
 
 MOST_CELLS = 2**28  # of a look-up table
 # With more distinct actions than this many menus, products of all states and all actions cost

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from drrn import registry
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, pick
-from drrn.text import Ids
 
 
 class DRRN(Model):

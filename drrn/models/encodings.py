@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.arrays import Ids
 from drrn.models.base import Model, Pages, Readers, pick
 from drrn.models.encoders.base import Leaves, TextBatch, Weights
-from drrn.text import Ids, Lexicon
+from drrn.text import Lexicon
 
 MOST_CACHED = 2**15  # vectors of an encoder, of all replicas; then the cache starts again
 UNKNOWN = -1

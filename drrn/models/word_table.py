@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.text import STEP, Ids, Lexicon, Vocabulary, mix
+from drrn.arrays import GAMMA, Ids, mix
+from drrn.text import Lexicon, Vocabulary
 
 # Uniform in ±0.1: the sum over a bag of 75 words then has a spread of about 0.6, where tanh is
 # nearly linear, and initial Q-values differ by less than 1, so that softmax starts by exploring.
@@ -30,7 +31,7 @@ def small_random(
     """Return numbers in ±scale that follow from the names and the seed alone: [names, width]."""
     digests = [hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest() for name in names]
     keys = np.frombuffer(b"".join(digests), "<u8").reshape(-1, 1)
-    bits = mix(keys + STEP * np.arange(width, dtype=np.uint64))  # one stream for each name
+    bits = mix(keys + GAMMA * np.arange(width, dtype=np.uint64))  # one stream for each name
     unit = (bits >> np.uint64(40)).astype(np.float32) / np.float32(2**24)  # [0, 1)
     rows: NDArray[np.float32] = (2 * unit - 1) * np.float32(scale)
     return rows

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.word_table import bag_sums
 from drrn.sentences import SentenceVectors
-from drrn.text import Ids, Lexicon, Vocabulary
+from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import WordVectors
 
 MOST_SENTENCES = 50_000  # cached vectors of sentences, in addition to those of lexicons in use
