@@ -1,8 +1,8 @@
 """All settings of a training run, in four groups, and two complete settings: PAPER and STRONG.
 
 Every setting also has a flat name, unique among all groups. Command-line flags, config.json,
-recorded jobs, the `[training]` tables of stories and `drrn.trainer(**settings)` use flat names;
-code uses the groups (`settings.model.hidden`). settings.toml has help texts, bounds, conditions.
+recorded jobs, the `[training]` tables of stories and `drrn.trainer(**settings)` use flat names.
+Code uses the groups (`settings.model.hidden`). settings.toml has help texts, bounds, conditions.
 """
 
 import functools
@@ -376,8 +376,8 @@ def recipe(
     """The settings of a recipe that differ from the paper's, by flat name.
 
     Args:
-        paper: The paper's recipe takes all recommended settings; the strong one (False) only
-            those that it does not set itself.
+        paper: Whether it is the paper's recipe, which takes all recommended settings. The strong
+            one takes only those that it does not set itself.
         recommended: Settings that the game recommends.
         given: Settings that the user gives. They are not part of the result, but the strong
             recipe drops what does not suit them.

@@ -213,12 +213,11 @@ def test_the_uncompiled_game_scores_the_same(market):
     assert summary.mean_steps == pytest.approx(episodes.steps.mean(), abs=1.0)
 
 
-def test_the_seed_determines_all_episodes_and_their_number_is_exact(story, monkeypatch):
+def test_the_seed_determines_all_episodes_and_their_number_is_exact(story):
     game = compiled(story(COIN, COIN_RULES))
-    monkeypatch.setattr("drrn.compiled.game.LANES", 64)
-    first, same, other = (game.play(None, 1_000, seed=seed) for seed in (1, 1, 2))
+    first, same, other = (game.play(None, 1_000, seed=seed, lanes=64) for seed in (1, 1, 2))
     assert (first.total == same.total).all() and (first.total != other.total).any()
-    assert len(game.play(None, 67, seed=0).steps) == 67
+    assert len(game.play(None, 67, seed=0, lanes=64).steps) == 67
 
 
 LOOP = ":: Start\nHere.\n\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n"
@@ -253,10 +252,9 @@ def test_all_states_of_a_page_have_its_actions(market):
     assert all(game.actions[a] for a in game.page_actions[0] if a >= 0)
 
 
-def test_recorded_transitions_are_the_steps_of_the_episodes(story, monkeypatch):
+def test_recorded_transitions_are_the_steps_of_the_episodes(story):
     game = compiled(story(COIN, COIN_RULES))
-    monkeypatch.setattr("drrn.compiled.game.LANES", 32)
-    episodes = game.play(None, 500, seed=0, record=True)
+    episodes = game.play(None, 500, seed=0, record=True, lanes=32)
     transitions = episodes.transitions
     assert len(transitions.state) == episodes.steps.sum() == 500
     assert sorted(transitions.episode) == list(range(500))

@@ -11,7 +11,7 @@ from torch import nn
 from drrn.learning.learner import differentiable
 from drrn.learning.q_learning import Batches, QLearning
 from drrn.models import Pages, pick
-from drrn.models.encoders.recurrent import RecurrentEncoder
+from drrn.models.encoders.recurrent import GRUEncoder, LSTMEncoder, RecurrentEncoder
 from drrn.models.encodings import encoding_caches
 from drrn.settings import Settings
 from tests.models import TEXTS, encoder_model, random_batches
@@ -61,8 +61,8 @@ def test_vectors_and_gradients_equal_those_of_pytorch(
     encoder, embedding, seeds, pieces, monkeypatch
 ):
     if pieces:  # backward in several pieces, as for many words
-        monkeypatch.setattr("drrn.models.encoders.recurrent.GRU_PIECE", 3)
-        monkeypatch.setattr("drrn.models.encoders.recurrent.LSTM_PIECE", 3)
+        monkeypatch.setattr(GRUEncoder, "piece", 3)
+        monkeypatch.setattr(LSTMEncoder, "piece", 3)
     model = encoder_model(encoder, seeds=seeds, embedding=embedding, lstm_gain=GAIN)
     ids = [[0, 2, 5, 0], [4, 3, 1, 0]][: len(seeds)]
     weights = list(model.weights.values())

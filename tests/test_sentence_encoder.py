@@ -131,7 +131,7 @@ def unit_vector(text):
 
 
 def test_texts_beyond_the_size_of_the_cache_are_still_encoded_once(monkeypatch):
-    monkeypatch.setattr("drrn.models.encoders.text_vectors.MOST_SENTENCES", 10)
+    monkeypatch.setattr(SentenceTexts, "most_recent", 10)
     CALLS.clear()
     texts = SentenceTexts(open_trusted("tests.test_sentence_encoder:count_letters"))
     states, actions = Store.of_words(keep_texts=True).sides.values()

@@ -19,7 +19,7 @@ from drrn.text import Lexicon
 
 @dataclass(frozen=True)
 class BagBatch:
-    """Bags as rows of a flat word table; vectors of another encoder may be added to their sums."""
+    """Bags as rows of a flat word table. Vectors of another encoder may be added to their sums."""
 
     table: str
     rows: Ids  # [W], words of all bags end to end
@@ -76,6 +76,6 @@ class BagOfWords(Encoder):
 
 
 def _argsort(rows: Ids) -> Ids:
-    """Sort stably; numbers below 2¹⁶ by their digits, which is several times as fast."""
+    """Sort stably. Numbers below 2¹⁶ are sorted by their digits, which is several times as fast."""
     small = len(rows) > 0 and rows.max() < 2**16
     return np.argsort(rows.astype(np.uint16) if small else rows, kind="stable")

@@ -1,6 +1,6 @@
 """Encoders of given vectors, of words (alone or with a bag of words) and of whole texts.
 
-The vectors are fixed; one learned matrix [D, H] maps them to the first layer.
+The vectors are fixed. One learned matrix [D, H] maps them to the first layer.
 """
 
 from dataclasses import dataclass, replace
