@@ -196,12 +196,16 @@ def error_after_learning(encoder, name):
     return errors
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
-def test_states_of_the_same_words_are_distinguished_by_their_order(name):
-    assert error_after_learning("bag", name).min() > 0.9
-    for encoder in ("lstm", "gru", "attention"):
-        assert error_after_learning(encoder, name).max() < 0.1, encoder
+@pytest.mark.parametrize(
+    ("name", "encoder"),
+    [("drrn", "gru"), ("per-action", "lstm"), ("max-action", "attention"), ("linear", "lstm")],
+)
+def test_states_of_the_same_words_are_distinguished_by_their_order(name, encoder):
+    assert error_after_learning(encoder, name).max() < 0.1
+
+
+def test_a_bag_does_not_distinguish_states_of_the_same_words():
+    assert error_after_learning("bag", "drrn").min() > 0.9
 
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
