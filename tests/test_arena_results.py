@@ -15,7 +15,7 @@ ROOT = Path(drrn.__file__).parent.parent
 FEW = ["rounds=2", "episodes_per_round=10", "evaluation_episodes=5"]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_reproduce_trains_agents_plays_and_reports(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(PLAN["arena"], "packages", ["no_such_package"])
     out = tmp_path / "results"
@@ -41,7 +41,7 @@ def test_reproduce_trains_agents_plays_and_reports(tmp_path, capsys, monkeypatch
     assert "rounds" in capsys.readouterr().err
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_published_results_agree_with_their_rows():
     results = ROOT / "results"
     rows = read_all(results / "arena")

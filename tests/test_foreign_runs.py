@@ -6,10 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import Any
 from unittest import mock
 
-import numpy as np
 import pytest
 
 from drrn import registry
@@ -18,7 +16,6 @@ from drrn.errors import InputError
 from drrn.files import json_or_none, write_atomically
 from drrn.processes import is_locked, lock_file
 from drrn.runs import storage
-from drrn.sentences import open_sentences
 from drrn.serve import runs as page_runs
 from drrn.serve.library import Library
 from tests.fuzz_runs import Hub
@@ -195,35 +192,3 @@ def test_a_training_of_the_page_imports_nothing_from_the_current_folder(tmp_path
     page_runs.RunFolder(tmp_path / "runs", Library([]))._launch(run)
     assert processes[0].wait(120) == 1 and not (tmp_path / "ran").exists()
     assert "no such folder" in run.error_file.read_text()  # our worker ran, without a request
-
-
-MODEL = {"modules.json": [{"type": "sentence_transformers.models.Transformer"}]}
-HOSTILE: dict[str, dict[str, Any]] = {
-    "a pickle": {**MODEL, "pytorch_model.bin": 0},
-    "a module that imports others": {"modules.json": [{"type": "sentence_transformers.Router"}]},
-    "an activation": {"modules.json": [{"type": "sentence_transformers.models.Dense"}]},
-}
-
-
-@pytest.mark.parametrize("what", HOSTILE)
-def test_a_sentence_model_calls_no_code_that_its_files_name(what, tmp_path, monkeypatch):
-    fake = mock.Mock()
-    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
-    for name, content in HOSTILE[what].items():
-        (tmp_path / name).write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"names code outside|no \.safetensors"):
-        open_sentences(str(tmp_path))
-    assert not fake.mock_calls
-
-
-def test_a_sentence_model_in_subfolders_is_opened(tmp_path, monkeypatch):
-    fake = mock.Mock()
-    fake.SentenceTransformer().encode = lambda texts, **_: np.ones((len(texts), 3))
-    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
-    files = {"config.json": [1], "0_Transformer/model.safetensors": 0, **MODEL}
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(json.dumps(content))
-    open_sentences(str(tmp_path))
-    options = fake.SentenceTransformer.call_args.kwargs
-    assert options["model_kwargs"] == {"use_safetensors": True}  # never a pickle next to it

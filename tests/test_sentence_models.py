@@ -1,13 +1,18 @@
 """Sentence models in folders: the saved vectors, the recorded hash, fetched models."""
 
 import hashlib
+import json
+import sys
 from typing import Any
+from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 
 import drrn
 from drrn import sentences
+from drrn.errors import InputError
 from drrn.files import home
 from drrn.sentences import SentenceVectors, open_sentences
 
@@ -64,6 +69,38 @@ def test_noise_applies_to_sentence_vectors(fork):
         return trainer.model.weights["action sentence"]
 
     assert not torch.equal(weights(0.0), weights(1.0))
+
+
+MODEL = {"modules.json": [{"type": "sentence_transformers.models.Transformer"}]}
+HOSTILE: dict[str, dict[str, Any]] = {
+    "a pickle": {**MODEL, "pytorch_model.bin": 0},
+    "a module that imports others": {"modules.json": [{"type": "sentence_transformers.Router"}]},
+    "an activation": {"modules.json": [{"type": "sentence_transformers.models.Dense"}]},
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_sentence_model_calls_no_code_that_its_files_name(what, tmp_path, monkeypatch):
+    fake = mock.Mock()
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    for name, content in HOSTILE[what].items():
+        (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"names code outside|no \.safetensors"):
+        open_sentences(str(tmp_path))
+    assert not fake.mock_calls
+
+
+def test_a_sentence_model_in_subfolders_is_opened(tmp_path, monkeypatch):
+    fake = mock.Mock()
+    fake.SentenceTransformer().encode = lambda texts, **_: np.ones((len(texts), 3))
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    files = {"config.json": [1], "0_Transformer/model.safetensors": 0, **MODEL}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    open_sentences(str(tmp_path))
+    options = fake.SentenceTransformer.call_args.kwargs
+    assert options["model_kwargs"] == {"use_safetensors": True}  # never a pickle next to it
 
 
 PACKAGES = {

@@ -18,6 +18,9 @@ from drrn.pages import rendered, safe_markup
 from drrn.writing import one_line, percent
 
 COLOURS = ("#8a8f98", "#4c78a8", "#e07b39", "#54a24b", "#b279a2", "#c7a500", "#d6616b", "#2f9c95")
+MAX_MISTAKES = 12
+MAX_PAGES = 16
+MAX_LINE = 60  # decisions of a regret curve
 RANDOM = "random"  # the first player of a table
 BEST = "best"  # the last
 ABOUT = """The regret of a decision is max Q* - Q* of the choice, computed exactly from the solved \
@@ -144,7 +147,7 @@ class Report:
                 if each.regret and player != RANDOM:
                     costs[player, each.page, each.choice, each.best].append(each.regret)
         table: list[Row] = []
-        for key in sorted(costs, key=lambda key: -sum(costs[key]))[:12]:
+        for key in sorted(costs, key=lambda key: -sum(costs[key]))[:MAX_MISTAKES]:
             texts = [literal(one_line(text)[:90]) for text in key]
             cost = costs[key]
             table.append([*texts, f"{fmean(cost):.2f}", str(len(cost)), f"{sum(cost):.1f}"])
@@ -159,7 +162,7 @@ class Report:
             for column in zip_longest(*([d.regret for d in r.decisions] for r in rows.results)):
                 line.append(line[-1] + sum(filter(None, column)) / len(rows.results))
             lines.append(line)
-        longest = min(max(map(len, lines)) - 1, 60)  # decisions
+        longest = min(max(map(len, lines)) - 1, MAX_LINE)
         lines = [line[: longest + 1] for line in lines]
         svg = self._draw("regret", self.rows[label], lines=lines, longest=longest, ticks=_ticks)
         return Figure(f"{label}: mean regret so far, along the game.", svg=svg)
@@ -173,7 +176,7 @@ class Report:
                 costs[each.page][player] += each.regret / len(rows.results)
         others = [player for player in players if player != RANDOM]
         worst = sorted(costs, key=lambda page: -sum(costs[page][player] for player in others))
-        pages = [(page[:44], list(costs[page].values())) for page in worst[:16]]
+        pages = [(page[:44], list(costs[page].values())) for page in worst[:MAX_PAGES]]
         svg = self._draw("pages", players, pages=pages, largest=max(max(p[1]) for p in pages))
         return Figure(f"{label}: regret per match, by page.", svg=svg)
 
