@@ -42,7 +42,7 @@ class Setting:
     most: float | None = None
     above: float | None = None
     same_results: bool = False  # the value does not change results
-    needs: str = ""  # condition under which the setting has an effect; see `settings.Settings.uses`
+    needs: str = ""  # condition under which it has an effect, a key of settings.CONDITIONS
 
     def check(self, value: Any) -> None:
         """Raise InputError for a wrong type, an unknown name or a number out of bounds."""
@@ -64,7 +64,7 @@ class Setting:
             raise InputError(f"{self.name} is {value}; it must {self._bounds}{finite}")
 
     def read(self, text: str) -> Any:
-        """Return the value of a text; `check` checks its bounds."""
+        """The value of a text. `check` checks its bounds."""
         if self.optional and text == NONE:
             return None
         try:

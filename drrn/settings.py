@@ -1,13 +1,13 @@
 """All settings of a training run, in four groups, and two complete settings: PAPER and STRONG.
 
 Every setting also has a flat name, unique among all groups. Command-line flags, config.json,
-recorded jobs, the `[training]` tables of stories and `drrn.trainer(**settings)` use flat names;
-code uses the groups (`settings.model.hidden`). settings.toml has help texts, bounds, conditions.
+recorded jobs, the `[training]` tables of stories and `drrn.trainer(**settings)` use flat names.
+Code uses the groups (`settings.model.hidden`). settings.toml has help texts, bounds, conditions.
 """
 
 import functools
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -93,8 +93,8 @@ class ModelSettings(_Group):
     def encoders(self) -> tuple[str, str]:
         """The encoders of states and of actions.
 
-        If word vectors are given without an encoder, they encode the actions; models that cannot
-        have two encoders read both sides by bag+vectors.
+        Word vectors without an encoder encode the actions. A model that cannot have two encoders
+        reads both sides by bag+vectors.
         """
         if self.vectors is None or self.encoder != "bag" or self.action_encoder is not None:
             return self.encoder, self.action_encoder or self.encoder
@@ -115,7 +115,7 @@ class ModelSettings(_Group):
         return self.matches or self.select_words
 
     def has_encoder(self, *names: str, side: str = "") -> bool:
-        """Return whether a side has one of these encoders, or a user's own, which may be any."""
+        """Whether a side has one of these encoders, or one of the user's own."""
         if self.name == "table":
             return False
         states, actions = self.encoders
@@ -187,14 +187,9 @@ class RunSettings(_Group):
         return [self.seed + replica for replica in range(self.replicas)]
 
 
-# Shares of a run: α grows up to the first, η falls from the second.
-ALPHA_GROWS = 0.75
-RATE_FALLS = 0.7
-
-
 @dataclass(frozen=True)
 class Settings:
-    """All settings of a training run; the defaults are the paper's.
+    """All settings of a training run. The defaults are the paper's.
 
     Example:
         >>> settings = Settings.from_flat(hidden=50, learner="returns")
@@ -221,7 +216,7 @@ class Settings:
 
     @staticmethod
     def from_flat(settings: Flat | None = None, /, **more: Any) -> "Settings":
-        """Return settings by their flat names; the others have the paper's values.
+        """Settings by their flat names. The others have the paper's values.
 
         Raises:
             InputError: A name is unknown, a value is invalid, or a retired setting has another
@@ -241,75 +236,55 @@ class Settings:
         return Settings(**{group: kind(**groups[group]) for group, kind in GROUPS.items()})
 
     def flat(self) -> dict[str, Any]:
-        """Return every setting by its flat name, as config.json has them."""
+        """Every setting by its flat name, as config.json has them."""
         every = all_settings().values()
         return {each.name: getattr(getattr(self, each.group), each.field) for each in every}
 
     def replace(self, **changes: Any) -> "Settings":
-        """Return these settings with other values of some, by flat name."""
+        """A copy with other values of some settings, by flat name."""
         return replace(Settings.from_flat(self.flat(), **changes), given=self.given)
 
     def uses(self, name: str) -> bool:
-        """Return whether a setting has an effect together with the others.
-
-        Its declaration has the condition (`needs`): `;` joins clauses that must all hold, `|`
-        alternatives. `learner=returns` holds if that is the learner's name, or if the learner is
-        the user's own, which may use any setting; a bare name holds if that setting is on. An
-        `encoder` is that of either side.
-        """
-        clauses = all_settings()[name].needs.split("; ")
-        return all(any(map(self._holds, clause.split(" | "))) for clause in clauses)
-
-    def _holds(self, condition: str) -> bool:
-        name, _, names = condition.partition("=")
-        if not name:
-            return True
-        if name.endswith("encoder"):
-            return self.model.has_encoder(*names.split(","), side=name.split()[0])
-        value = self.flat()[name]
-        if not names:
-            return bool(value)
-        each = all_settings()[name]
-        if each.kind is bool:
-            return names == str(value).lower()
-        return value in names.split(",") or (each.own and value not in each.choices)
+        """Whether a setting has an effect together with the others."""
+        needs = all_settings()[name].needs
+        return not needs or bool(CONDITIONS[needs](self))
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate η; a table's entries are independent, so they take larger steps."""
+        """The learning rate η. A table takes larger steps: its entries are independent."""
         default = 0.2 if self.model.name == "table" else 0.001
         return self.learner.learning_rate or default
 
     def alpha_at(self, number: int) -> float:
-        """Return α while learning in a round; rounds count from 1."""
+        """α while learning in a round, counted from 1."""
         alpha = self.exploration.alpha
         start = self.exploration.alpha_start
         if start is None or alpha == 0:
             return alpha
-        share = min(1.0, self._share_before(number) / ALPHA_GROWS)
+        share = min(1.0, self._share_before(number) / 0.75)  # of the run
         return float(start * (alpha / start) ** share)
 
     def learning_rate_at(self, number: int) -> float:
-        """Return η in a round; rounds count from 1."""
+        """η in a round, counted from 1."""
         end = self.learner.rate_end
         rate = self.learning_rate
         if end is None:
             return rate
-        share = max(0.0, self._share_before(number) - RATE_FALLS) / (1 - RATE_FALLS)
+        share = max(0.0, self._share_before(number) - 0.7) / (1 - 0.7)  # of the rest of the run
         return rate + (end - rate) * share
 
     def explores_at(self, number: int) -> bool:
-        """Return whether a round is played with optimism."""
+        """Whether a round is played with optimism."""
         last = self.exploration.optimism_share * self.run.rounds + 1e-9
         return self.exploration.name == "optimism" and number <= last
 
     def plans_at(self, number: int) -> bool:
-        """Return whether a round follows the plan."""
+        """Whether a round follows the plan."""
         plans = (self.exploration.name, self.exploration.after_optimism) == ("optimism", "plan")
         return plans and not self.explores_at(number)
 
     def _share_before(self, number: int) -> float:
-        """Return the share of the run before a round, from 0 for the first to 1 for the last."""
+        """The share of the run before a round, from 0 for the first to 1 for the last."""
         return (number - 1) / max(1, self.run.rounds - 1)
 
 
@@ -323,10 +298,67 @@ GROUPS: dict[str, Any] = {
 
 @functools.cache
 def all_settings() -> dict[str, Setting]:
-    """Return the declaration of every setting by its flat name."""
+    """The declaration of every setting, by its flat name."""
     groups = GROUPS.items()
     every = itertools.chain.from_iterable(declare(g, kind, TABLE[g]) for g, kind in groups)
     return {each.name: each for each in every}
+
+
+# --- Settings that have an effect only together with others
+
+DEEP = "model drrn, max-action, per-action, verb-object"
+WORD_ENCODERS = ("lstm", "gru", "attention")  # these learn a vector for each word
+
+
+def _is_deep(s: Settings) -> bool:
+    return s.model.name not in ("linear", "table")
+
+
+def _by_returns(s: Settings) -> bool:
+    return s.learner.name != "q-learning"
+
+
+def _is_optimistic(s: Settings) -> bool:
+    return s.exploration.name == "optimism"
+
+
+# By the words of `needs` in settings.toml, which errors print, too. A model, an encoder or a
+# learner of the user's own may use any setting.
+CONDITIONS: dict[str, Callable[[Settings], Any]] = {
+    DEEP: _is_deep,
+    f"{DEEP} or encoder lstm, gru, attention": (
+        lambda s: _is_deep(s) or s.model.has_encoder(*WORD_ENCODERS)
+    ),
+    f"{DEEP}, linear": lambda s: s.model.name != "table",
+    "model drrn": lambda s: s.model.name == "drrn" or s.model.name not in MODELS,
+    "encoder bag": lambda s: s.model.has_encoder("bag"),
+    "encoder lstm": lambda s: s.model.has_encoder("lstm"),
+    "encoder lstm, gru, attention": lambda s: s.model.has_encoder(*WORD_ENCODERS),
+    "encoder vectors, bag+vectors": lambda s: s.model.has_encoder(*VECTOR_ENCODERS),
+    "state encoder bag": lambda s: s.model.has_encoder("bag", side="state"),
+    "action encoder bag, bag+vectors, lstm, gru, attention": (
+        lambda s: s.model.has_encoder("bag", "bag+vectors", *WORD_ENCODERS, side="action")
+    ),
+    "phrases": lambda s: s.model.phrases,
+    "sentences": lambda s: s.model.sentences,
+    "vectors or sentences": lambda s: s.model.vectors or s.model.sentences,
+    "recall or encoder sentence": lambda s: s.model.recall or s.model.has_encoder("sentence"),
+    "vectors or encoder sentence, and learner returns": (
+        lambda s: (s.model.vectors or s.model.has_encoder("sentence")) and _by_returns(s)
+    ),
+    "learner returns": _by_returns,
+    "learner returns and listwise false": lambda s: _by_returns(s) and not s.learner.listwise,
+    "learner returns and advantages false": lambda s: _by_returns(s) and not s.learner.advantages,
+    "learner q-learning (as with --paper, in Python paper=True)": (
+        lambda s: s.learner.name != "returns"
+    ),
+    "exploration optimism": _is_optimistic,
+    "learner returns or exploration optimism": lambda s: _by_returns(s) or _is_optimistic(s),
+    "learner returns or exploration optimism, and returns retrace": (
+        lambda s: (_by_returns(s) or _is_optimistic(s)) and s.learner.returns == "retrace"
+    ),
+    "keep or exploration optimism": lambda s: s.learner.keep or _is_optimistic(s),
+}
 
 
 # --- The two recipes
@@ -336,17 +368,16 @@ PAPER = Settings()
 # What the strong recipe (docs/beyond.md) changes; `drrn train` uses it unless --paper is given.
 STRONG_CHANGES: dict[str, Any] = TABLE["strong"]
 STRONG = PAPER.replace(**STRONG_CHANGES)
-SGD_RATE = 0.0003  # for the learner returns without Adam: returns are large targets
 
 
 def recipe(
     *, paper: bool, recommended: Flat | None = None, given: Flat | None = None
 ) -> dict[str, Any]:
-    """Return the settings of a recipe that differ from the paper's, by flat name.
+    """The settings of a recipe that differ from the paper's, by flat name.
 
     Args:
-        paper: The paper's recipe takes all recommended settings; the strong one (False) only
-            those that it does not set itself.
+        paper: Whether it is the paper's recipe, which takes all recommended settings. The strong
+            one takes only those that it does not set itself.
         recommended: Settings that the game recommends.
         given: Settings that the user gives. They are not part of the result, but the strong
             recipe drops what does not suit them.
@@ -365,7 +396,7 @@ def recipe(
     base |= {name: value for name, value in STRONG_CHANGES.items() if name not in unsuitable}
     by_sgd = chosen["learner"] == "returns" and chosen["optimiser"] == "sgd"
     if by_sgd and chosen["model"] != "table":
-        base["learning_rate"] = SGD_RATE
+        base["learning_rate"] = 0.0003  # returns are large targets
     alpha = given.get("alpha")
     if isinstance(alpha, (int, float)):  # α starts at the same share of another α
         share = STRONG_CHANGES["alpha_start"] / STRONG_CHANGES["alpha"]
@@ -374,7 +405,7 @@ def recipe(
 
 
 def _unsuitable(chosen: Flat) -> set[str]:
-    """Return the strong recipe's settings that do not suit a run's model or learner."""
+    """The strong recipe's settings that do not suit a run's model or learner."""
     names = set[str]()
     if chosen["model"] == "table":
         names.add("learning_rate")
@@ -391,9 +422,10 @@ def _unsuitable(chosen: Flat) -> set[str]:
 
 
 def settings_for(base: Flat, given: Flat) -> Settings:
-    """Return the given settings on top of the base, on top of the paper's; all by flat name.
+    """The paper's settings, changed by the base and then by the given ones, all by flat name.
 
-    A given setting that would have no effect is refused.
+    Raises:
+        InputError: A setting is invalid, or a given one would have no effect.
     """
     if given.get("vectors") and given.get("encoder") == "bag" and "action_encoder" not in given:
         cure = "leave out one of them, or give an action_encoder"
@@ -402,25 +434,19 @@ def settings_for(base: Flat, given: Flat) -> Settings:
     for name, value in given.items():
         # A setting that is turned off (none, false, 0) needs nothing.
         if value and name not in RETIRED and not settings.uses(name):
-            needs = _needs_text(all_settings()[name].needs)
+            needs = all_settings()[name].needs
             cure = "leave it out, or set that as well"
             raise InputError(f"{name} has an effect only with {needs}; {cure}")
     return settings
 
 
-def _needs_text(needs: str) -> str:
-    text = needs.replace("=", " ").replace(",", ", ").replace(" | ", " or ").replace("; ", " and ")
-    paper = "learner q-learning (as with --paper, in Python paper=True)"
-    return text.replace("learner q-learning", paper)
-
-
 def recipe_name(*, paper: bool) -> str:
-    """Return the recipe's name in config.json."""
+    """The recipe's name in config.json."""
     return "paper" if paper else "strong"
 
 
 def default_text(each: Setting) -> str:
-    """Return a setting's default for the help text: of both recipes, if they differ."""
+    """A setting's default for the help text: of both recipes, if they differ."""
     strong = STRONG_CHANGES.get(each.name, each.default)
     if strong != each.default:
         return f" (strong: {_value_text(strong)}; paper: {_value_text(each.default)})"

@@ -1,6 +1,6 @@
 """Words, vocabularies and stores of texts: each distinct text is read once and numbered.
 
-A text is its sequence of words (`writing` defines a word); its bag of words is derived from it.
+A text is its sequence of words, as `writing` defines them. Its bag of words is derived from it.
 """
 
 from __future__ import annotations
@@ -13,21 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.arrays import Ids, ranges, room, starts_of
 from drrn.reading import with_marks, words_and_phrases
-from drrn.writing import check_texts, words
+from drrn.writing import words
 
-# of a vocabulary: a game that shows ever new numbers would fill the memory with their vectors
-MOST_WORDS = 50_000
-STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64
-RECENT = 4096  # texts that a lexicon finds without hashing them
-
-Ids = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
 State = Mapping[str, Any]  # what a part saves from round to round: arrays, and JSON values
 
 
 class Vocabulary:
     """Words, numbered in the order in which they were met."""
+
+    limit = 50_000  # words; a game that shows ever new numbers would fill the memory with vectors
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self.restore(words)
@@ -42,10 +38,10 @@ class Vocabulary:
         return len(self.spelled)
 
     def read(self, words: Sequence[str], *, grow: bool) -> list[int]:
-        """Return the numbers of words. With `grow`, new words are added; otherwise left out."""
+        """The numbers of words. New words are added with `grow`, else they are left out."""
         for word in words if grow else ():
             if word not in self.numbers:
-                self.full = len(self.spelled) >= MOST_WORDS
+                self.full = len(self.spelled) >= self.limit
                 if self.full:
                     break
                 self.numbers[word] = len(self.spelled)
@@ -58,17 +54,17 @@ Bags = tuple[Ids, NDArray[np.float32], Ids]
 
 
 class Lexicon:
-    """A vocabulary, and texts as the numbers of their words; each distinct text has an id.
+    """A vocabulary, and texts as the numbers of their words. Each distinct text has an id.
 
-    The words of all texts are in one array, `sequence`; text i has the slice from `starts[i]` to
-    `starts[i + 1]`. A `scratch` lexicon reads with the same vocabulary and leaves this one as it
-    is.
+    The words of all texts are in one array, `sequence`. Text i has the slice from `starts[i]` to
+    `starts[i + 1]`. `scratch()` returns a temporary lexicon with the same vocabulary.
     """
 
     keeps_texts = False  # the texts themselves are saved, too, for an encoder that reads them
     keeps_unknown = False  # scratch lexicons save words outside the vocabulary, for an encoder
     split: Callable[[str], list[str]] = staticmethod(words)  # a text into its words
-    is_fixed = False  # the vocabulary does not grow; texts with the same words have the same id
+    is_fixed = False  # the vocabulary does not grow, and texts with the same words have the same id
+    most_recent = 4096  # texts that are found without hashing them
 
     def __init__(self, vocabulary: Vocabulary, parent: Lexicon | None = None) -> None:
         self.vocabulary = vocabulary
@@ -84,7 +80,7 @@ class Lexicon:
         return len(self._ids)
 
     def id(self, text: str) -> int:
-        """Return the text's id; a new text is added."""
+        """The text's id. A new text is added."""
         number = self._recent.get(text)
         if number is None:
             # texts are recognised by a hash, so that a million of them need not be stored
@@ -93,20 +89,20 @@ class Lexicon:
             number = self._ids.get(key)
             if number is None:
                 number = self._add(key, text)
-            if len(self._recent) >= RECENT:
+            if len(self._recent) >= self.most_recent:
                 self._recent.clear()
             self._recent[text] = number
         return number
 
     def scratch(self) -> Lexicon:
-        """Return a temporary lexicon that learns no words: new ones are ignored, or `unknown`."""
+        """A temporary lexicon that learns no words. New ones are ignored, or `unknown`."""
         scratch = Lexicon(self.vocabulary, parent=self)
         scratch.split = self.split
         scratch.is_fixed = self.is_fixed
         return scratch
 
     def thinned(self, texts: Ids, stays: NDArray[np.bool_], into: Ids, added: Ids) -> Lexicon:
-        """Return a lexicon whose text i is `texts[i]` (-1: no text) with some words left out.
+        """A lexicon whose text i is `texts[i]` (-1: no text) with some words left out.
 
         `stays` is true for each word of each text's bag, end to end, that the text keeps. The
         words `added` are appended to the texts at the indices `into`, which are ascending.
@@ -144,16 +140,16 @@ class Lexicon:
         return np.array([ids.get(key, -1) for key in self._ids], np.int64)
 
     def lengths(self, texts: Ids) -> Ids:
-        """Return the number of words of each of some texts (-1: no text)."""
+        """The number of words of each of some texts (-1: no text)."""
         return np.where(texts < 0, 0, self._starts[texts + 1] - self._starts[texts])
 
     def words_of(self, texts: Ids) -> Ids:
-        """Return the words of some texts (-1: no text), end to end."""
+        """The words of some texts (-1: no text), end to end."""
         at = ranges(self._starts[texts], self.lengths(texts))
         return self._sequence[at].astype(np.int64)
 
     def bags(self, texts: Ids) -> Bags:
-        """Return the bags of some texts (-1: no text)."""
+        """The bags of some texts (-1: no text)."""
         if self._counted < len(self._ids):
             self.count_words()
         first = self._bag_starts[texts]
@@ -162,7 +158,7 @@ class Lexicon:
         return self._bag_words[at].astype(np.int64), self._bag_counts[at], lengths
 
     def forget(self) -> None:
-        """Forget all texts; the vocabulary stays."""
+        """Forget all texts, but not the vocabulary."""
         self.generation += 1
         self._ids: dict[bytes, int] = {}
         self._recent: dict[str, int] = {}
@@ -195,7 +191,7 @@ class Lexicon:
         self._counted = len(self)
 
     def keep(self, used: Ids) -> Ids:
-        """Forget all but the used texts; return the new id of each old one, -1 if forgotten."""
+        """Forget all but the used texts. Returns the new id of each old one, -1 if forgotten."""
         keys = list(self._ids)
         renumbered = np.full(len(self) + 1, -1, np.int64)  # the last is for -1, no text
         renumbered[used] = np.arange(len(used))
@@ -228,22 +224,15 @@ class Lexicon:
         return {"starts": self.starts, "sequence": self.sequence, "keys": keys, **spoken}
 
     def restore(self, state: State) -> None:
-        """Restore what `state` returned; the vocabulary must already be restored."""
+        """Restore what `state` returned. The vocabulary must be restored before."""
         self.forget()
-        self._sequence = saved_array(state, "sequence", np.int32)
-        self._starts = saved_starts(state, "starts", len(self._sequence))
+        self._sequence = np.array(state["sequence"], np.int32)
+        self._starts = np.array(state["starts"], np.int64)
         self.spoken = list(state.get("spoken", ()))
         keys = np.ascontiguousarray(state["keys"]).tobytes()
         self._ids = {keys[at : at + 16]: at // 16 for at in range(0, len(keys), 16)}
-        check_range("sequence", self._sequence, 0, len(self.vocabulary) - 1)
-        texts = len(self._starts) - 1
-        check_texts("spoken", self.spoken)
-        sizes = (len(keys), len(self), len(self.spoken))
-        if sizes != (16 * texts, texts, texts if self.keeps_texts else 0):
-            raise ValueError('"keys" or "spoken" does not have one entry for each text')
 
     def _content(self, text: str) -> str:
-        """Return what identifies a text."""
         if not self.is_fixed:
             return text
         return " ".join(word for word in words(text) if word in self.vocabulary.numbers)
@@ -287,7 +276,7 @@ class Store:
         matches: bool = False,
         select_words: bool = False,
     ) -> Store:
-        """Return a store without texts that knows some words."""
+        """A store without texts that knows some words."""
         lexicon = Lexicon(Vocabulary(states))
         other = lexicon if shared else Lexicon(Vocabulary(actions))
         store = Store(lexicon, other, matches=matches)
@@ -308,7 +297,7 @@ class Store:
         return {"states": self.states} | ({} if self.shared else {"actions": self.actions})
 
     def scratch(self) -> Store:
-        """Return a temporary store for questions and evaluations: it learns no words."""
+        """A temporary store for questions and evaluations, which learns no words."""
         states = self.states.scratch()
         actions = states if self.shared else self.actions.scratch()
         return Store(states, actions, matches=self.matches)
@@ -321,85 +310,28 @@ class Store:
             side.count_words()
 
     def page(self, text: str, actions: Sequence[str]) -> tuple[int, list[int]]:
-        """Return a page as ids."""
+        """The ids of a page and of its actions."""
         if self.matches and len(actions) > 1:
             actions = with_marks(text, actions)
         return self.states.id(text), [self.actions.id(action) for action in actions]
 
     def state(self, *, texts: bool) -> State:
-        """Return the words; and the texts, unless they are read in advance in any case."""
+        """The words, and with `texts` the texts. They are not saved if they are read in advance."""
         return {
             name: {"words": side.vocabulary.spelled, **(side.state() if texts else {})}
             for name, side in self.sides.items()
         }
 
     def restore(self, state: State, *, texts: bool) -> None:
-        """Restore what `state` returned; without texts, only compare the words."""
+        """Restore what `state` returned. Without `texts`, the words are only compared."""
         for name, side in self.sides.items():
             if texts:
-                words = state[name]["words"]
-                side.vocabulary.restore(words)
-                check_texts("words", words)
-                if side.vocabulary.spelled != words:
-                    raise ValueError('"words" has a word twice')
+                side.vocabulary.restore(state[name]["words"])
                 side.restore(state[name])
             elif side.vocabulary.spelled != state[name]["words"]:
                 raise ValueError("the words of the game have changed")
 
 
 def whole(text: str) -> list[str]:
-    """Return a text as a single word, so that no two texts have a word in common."""
+    """A text as a single word, so that no two texts have a word in common."""
     return [text]
-
-
-def ranges(starts: NDArray[np.integer], counts: NDArray[np.integer]) -> Ids:
-    """Return start, start + 1 … for each start, as many as its count, end to end."""
-    before = np.cumsum(counts) - counts
-    numbers: Ids = np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
-    return numbers
-
-
-def starts_of(counts: Sequence[int] | Ids) -> Ids:
-    """Return where parts of these sizes start when laid end to end, and where the last one ends."""
-    starts = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=starts[1:])
-    return starts
-
-
-def saved_array(state: State, name: str, kind: Any, size: int | None = None) -> NDArray[Any]:
-    """Return a saved array [N]; raise a ValueError if it has another type or size."""
-    array = np.asarray(state[name])
-    values = np.array(array, kind)
-    if array.shape != (values.size if size is None else size,) or (values != array).any():
-        raise ValueError(f'"{name}" has the wrong size, or numbers of the wrong type')
-    return values
-
-
-def check_range(name: str, values: NDArray[Any], least: float, most: Any) -> None:
-    """Raise a ValueError unless all values are between two numbers."""
-    if not ((values >= least) & (values <= most)).all():
-        raise ValueError(f'"{name}" has a number that is below {least} or too large')
-
-
-def saved_starts(state: State, name: str, end: int) -> Ids:
-    """Return saved indices, which ascend from 0 to the end of what they divide."""
-    starts = saved_array(state, name, np.int64)
-    if starts[:1].tolist() + starts[-1:].tolist() != [0, end] or (np.diff(starts) < 0).any():
-        raise ValueError(f'"{name}" does not ascend from 0 to {end:,}')
-    return starts
-
-
-def mix(x: Hashes) -> Hashes:
-    """SplitMix64: every bit of the result depends on every bit of x."""
-    x = x + STEP
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return x
-
-
-def room(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]
-    """Return the array, or a copy at least half as long again if `size` does not fit."""
-    if size <= len(array):
-        return array
-    return np.pad(array, (0, max(size - len(array), len(array) // 2)))

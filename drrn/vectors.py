@@ -1,16 +1,12 @@
-"""Vectors of words that others trained, from a file.
+"""Word vectors that others trained, from a file.
 
-A file of word vectors has one of these formats:
+The file has GloVe's text format: each line is a word, a space and its numbers. word2vec's text
+format is the same after a first line "words dimensions".
 
-GloVe     text: a word, a space and its numbers on each line
-word2vec  text: the same after a first line "words dimensions"; binary: after that line, each word,
-          a space and its numbers as 32-bit floats
-
-The first use of a large file copies its vectors into the cache, as an array; later uses map the
+The first use of a large file copies its vectors into the cache, as an array. Later uses map the
 array into memory.
 """
 
-import codecs
 import hashlib
 import io
 import logging
@@ -21,8 +17,6 @@ import zipfile
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import count
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,35 +26,20 @@ from numpy.typing import NDArray
 from drrn.errors import InputError
 from drrn.files import home, write_atomically
 
-HEAD = 2**20  # bytes that decide the format; no line is longer
-MOST_DIMENSIONS = HEAD // 4
-MARK = codecs.BOM_UTF8
-COUNTS = re.compile(rb"(?:" + MARK + rb")?(\d{1,18}) (\d{1,18}) ?\r?(?:\n|\Z)")
-COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
-AGAIN = "copy or download it again"
-KNOWN = "use GloVe's text format, or word2vec's text or binary format"
-
-CACHED_SIZE = 2**22  # bytes of a file from which on a copy saves time
+KNOWN = "use GloVe's text format, unpacked"
 VERSION = 4  # of the files in the cache
 
-A = 1e-3  # of SIF's weight a / (a + p(word))
-# the most frequent words, whose main direction is common to all texts; None in a smaller file
-FREQUENT = 5000
-ENOUGH_WORDS = 1000
 RUNS = re.compile(r"\d+|[^\W\d]+")
-# meanings of endings, in a file whose words are not split there; stems that change before n't
+# Meanings of endings, in a file whose words are not split there.
 ENDINGS = {"n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'m": "am", "'d": "would"}
 ENDINGS["'s"] = ""
+# Stems that change before n't.
 STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 
 Vectors = NDArray[np.float32]
 Index = dict[str, Any]  # digest of the file, dimensions, sorted hashes of words, their ranks
-Entries = Iterator[tuple[bytes, bytes]]  # a word, and its numbers as 32-bit floats
 
 log = logging.getLogger("drrn")
-
-
-# --- word vectors
 
 
 class WordVectors:
@@ -69,8 +48,10 @@ class WordVectors:
     A word that the file lacks is read in the parts that it has: "don't" as "do" and "n't",
     "captain's" as "captain" and "'s", as GloVe's tokeniser splits them (if the file has no "n't",
     as "do" and "not"), "12b" as "12" and "b", an unknown number digit by digit. Vectors are
-    weighted as SIF does (Arora et al. 2017).
+    weighted as SIF does (Arora et al. 2017), by a / (a + p(word)).
     """
+
+    a = 1e-3
 
     def __init__(self, path: Path, index: Index, vectors: Vectors) -> None:
         self.path = path
@@ -86,43 +67,44 @@ class WordVectors:
         return len(self.ranks)
 
     def rank(self, word: str) -> int | None:
-        """Return the position of a word in the file, from 0; None if the file lacks it."""
+        """The position of a word in the file, from 0, or None if the file lacks it."""
         key = np.uint64(_hash(word.encode("utf-8", "surrogatepass")))
         at = int(np.searchsorted(self.hashes, key))
         return int(self.ranks[at]) if at < len(self.hashes) and self.hashes[at] == key else None
 
     def vector(self, word: str) -> Vectors | None:
-        """Return the word's numbers in the file; None if the file lacks it."""
+        """The word's numbers in the file, or None if the file lacks it."""
         rank = self.rank(word)
         return None if rank is None else self._vector(rank)
 
     def weighted(self, words: Sequence[str]) -> Vectors:
-        """Return each word's vector times its weight [N, D]; 0 for a word that the file lacks."""
+        """Each word's vector times its weight [N, D], 0 for a word that the file lacks."""
         rows = np.zeros((len(words), self.dimensions), np.float32)
         for at, parts in enumerate(self.parts(words)):
             for rank in map(self.rank, parts):
                 assert rank is not None
-                weight = A / (A + 1 / ((rank + 1) * self._total))  # SIF's a / (a + p)
+                weight = self.a / (self.a + 1 / ((rank + 1) * self._total))
                 rows[at] += np.float32(weight) * self._vector(rank)
         return rows
 
     @cached_property
     def common(self) -> Vectors | None:
-        """The direction that texts have in common, of length 1; None if the file has few words.
+        """The direction that texts have in common, of length 1.
 
-        It is the first principal component of the most frequent words, as they occur in texts.
+        It is the first principal component of the 5,000 most frequent words, as they occur in
+        texts. None if the file has fewer than 1,000 words.
         """
-        frequent = min(len(self), FREQUENT)
-        if frequent < ENOUGH_WORDS:
+        if len(self) < 1000:
             return None
+        frequent = min(len(self), 5000)
         shares = 1 / (np.arange(1, frequent + 1) * self._total)
         rows = np.stack([self._vector(rank) for rank in range(frequent)])
-        weighted = rows * np.sqrt(shares * A / (A + shares))[:, None]
+        weighted = rows * np.sqrt(shares * self.a / (self.a + shares))[:, None]
         direction = np.linalg.eigh(weighted.T @ weighted)[1][:, -1]
         return direction.astype(np.float32)
 
     def parts(self, words: Sequence[str]) -> list[list[str]]:
-        """Return the words of the file that each word is read as: itself, its parts, or none."""
+        """The words of the file that each word is read as: itself, its parts, or none."""
         return [[word] if self._has(word) else self._parts(word) for word in words]
 
     def _parts(self, word: str) -> list[str]:
@@ -141,7 +123,7 @@ class WordVectors:
         return [part for some in self.parts(list(filter(None, pieces))) for part in some]
 
     def _ending(self, ending: str) -> str:
-        """Return the ending if the file has it, or its meaning, or its letters."""
+        """The ending if the file has it, else its meaning, else its letters."""
         return ending if self._has(ending) else ENDINGS.get(ending, ending.strip("'"))
 
     def _has(self, word: str) -> bool:
@@ -156,57 +138,38 @@ class WordVectors:
         return vector
 
 
-def open_vectors(path: str | Path) -> WordVectors:
-    """Open a file of word vectors, in GloVe's text format, or word2vec's text or binary format.
+def open_vectors(path: str | Path, *, cached_size: int = 2**22) -> WordVectors:
+    """Open a file of word vectors in text format.
+
+    Args:
+        path: The file.
+        cached_size: A file of at least this many bytes is copied into the cache.
 
     Raises:
-        InputError: the file cannot be read, is damaged, or has another format.
+        InputError: The file cannot be read, is damaged, or has another format.
     """
     path = Path(path).expanduser().resolve()
     try:
         with path.open("rb") as file:
-            is_large = os.fstat(file.fileno()).st_size >= CACHED_SIZE
-            if is_large and (cached := _open_cached(path, file)):
-                return cached
-            output = io.BytesIO()
-            index = _copy(path, file, output)
-            return WordVectors(path, index, np.frombuffer(output.getbuffer(), "<f4"))
+            stat = os.fstat(file.fileno())
+            if stat.st_size >= cached_size:
+                return _open_cached(path, file, stat)
+            return _open_in_memory(path, file)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; name a file of word vectors") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path}: this is a folder; name a file of word vectors") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read or cached: {error.strerror}") from error
 
 
-def _copy(path: Path, file: IO[bytes], output: IO[bytes]) -> Index:
-    """Write the numbers of all words, and return their index."""
-    dimensions, entries = _read(path, file)
-    hashes = array("Q")
-    for word, numbers in entries:
-        hashes.append(_hash(word))
-        output.write(numbers)
-    file.seek(0)
-    digest = hashlib.sha256()
-    while block := file.read(HEAD):
-        digest.update(block)
-    keys = np.frombuffer(hashes, np.uint64)
-    order = np.argsort(keys, kind="stable")
-    sizes = {"digest": digest.hexdigest(), "dimensions": dimensions}
-    return {**sizes, "hashes": keys[order], "ranks": order}
+def _open_in_memory(path: Path, file: IO[bytes]) -> WordVectors:
+    output = io.BytesIO()
+    index = _copy(path, file, output)
+    return WordVectors(path, index, np.frombuffer(output.getbuffer(), "<f4"))
 
 
-def _hash(word: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
-
-
-def _open_cached(path: Path, file: IO[bytes]) -> WordVectors | None:
-    """Open the copy of a file; make it if there is none, or if the file has changed.
-
-    Returns None if the cache cannot be written.
-    """
+def _open_cached(path: Path, file: IO[bytes], stat: os.stat_result) -> WordVectors:
+    """Open the copy of a file. It is made if there is none, or if the file has changed."""
     cache = home() / "cache"
-    stat = os.fstat(file.fileno())
     version = f"{VERSION}\0{path}\0{stat.st_size}\0{stat.st_mtime_ns}"
     key = hashlib.sha256(version.encode("utf-8", "surrogatepass")).hexdigest()[:24]
     index_path = cache / f"vectors-{key}.npz"
@@ -223,7 +186,7 @@ def _open_cached(path: Path, file: IO[bytes]) -> WordVectors | None:
         output = tempfile.NamedTemporaryFile(dir=cache, delete=False)  # noqa: SIM115
     except OSError as error:
         log.warning("%s: cannot be written (%s); vectors are not cached", cache, error.strerror)
-        return None
+        return _open_in_memory(path, file)
     try:
         with output:
             index = _copy(path, file, output)
@@ -236,78 +199,57 @@ def _open_cached(path: Path, file: IO[bytes]) -> WordVectors | None:
     return WordVectors(path, index, np.memmap(vectors_path, "<f4", "r"))
 
 
-# --- formats of files
+def _copy(path: Path, file: IO[bytes], output: IO[bytes]) -> Index:
+    """Write the numbers of all words as 32-bit floats, and return their index."""
+    hashes = array("Q")
+    dimensions = 0
+    for word, numbers in _entries(path, file):
+        hashes.append(_hash(word))
+        output.write(numbers.tobytes())
+        dimensions = len(numbers)
+    file.seek(0)
+    digest = hashlib.sha256()
+    while block := file.read(2**20):
+        digest.update(block)
+    keys = np.frombuffer(hashes, np.uint64)
+    order = np.argsort(keys, kind="stable")
+    sizes = {"digest": digest.hexdigest(), "dimensions": dimensions}
+    return {**sizes, "hashes": keys[order], "ranks": order}
 
 
-def _read(path: Path, file: IO[bytes]) -> tuple[int, Entries]:
-    """Find the format; return the dimensions and the entries."""
-    head = file.read(HEAD)
-    if not head:
-        raise InputError(f"{path}: the file is empty; {KNOWN}")
-    if head.startswith(COMPRESSED):
-        raise InputError(f"{path}: the file is compressed; unpack it first")
-    counts = COUNTS.match(head)
-    if counts is None:
-        line, end, _ = head.partition(b"\n")
-        fields = line.rstrip(b"\r ").split(b" ")[1:]
-        whole = bool(end) or len(head) < HEAD
-        if not (_is_text(head) and whole and fields and all(map(_is_number, fields))):
-            raise InputError(f"{path}: unknown format of word vectors; {KNOWN}")
-        file.seek(0)
-        return len(fields), _read_text(path, file, len(fields), None)
-    words = int(counts[1])
-    dimensions = int(counts[2])
-    if not words or not 0 < dimensions <= MOST_DIMENSIONS:
-        sizes = f"{words} words of {dimensions} dimensions"
-        raise InputError(f"{path}, line 1: it announces {sizes}; {AGAIN}")
-    file.seek(counts.end())
-    read = _read_binary if path.suffix == ".bin" or not _is_text(head) else _read_text
-    return dimensions, read(path, file, dimensions, words)
+def _hash(word: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
 
 
-def _read_text(path: Path, file: IO[bytes], dimensions: int, announced: int | None) -> Entries:
-    """Read a word, which may hold spaces, and its numbers from each line."""
+def _entries(path: Path, file: IO[bytes], longest: int = 2**20) -> Iterator[tuple[bytes, Any]]:
+    """Yield each word, which may contain spaces, and its numbers as an array."""
+    dimensions = 0
+    words: int | None = None  # as word2vec's first line announces
     total = 0
-    for number in count(1 if announced is None else 2):
-        line = file.readline(HEAD + 1)
-        if not line:
-            break
-        if len(line) > HEAD:
+    for number, line in enumerate(iter(lambda: file.readline(longest + 1), b""), 1):
+        if len(line) > longest:
             raise InputError(f"{path}, line {number}: over a million bytes; {KNOWN}")
-        line = line.rstrip(b"\r\n").removesuffix(b" ").removeprefix(MARK)
+        line = line.rstrip(b"\r\n").removesuffix(b" ").removeprefix(b"\xef\xbb\xbf")
+        if number == 1 and re.fullmatch(rb"\d{1,18} \d{1,18}", line):
+            words, dimensions = map(int, line.split())
+            continue
         if not line:
             continue
+        dimensions = dimensions or line.count(b" ")
         word, *fields = line.rsplit(b" ", dimensions)
         try:
-            row = array("f", list(map(float, fields)))  # too large for 32 bits: infinity
+            numbers = array("f", list(map(float, fields)))  # too large for 32 bits: infinity
         except ValueError:
-            row = array("f")
-        if len(row) != dimensions or any(map(_is_number, word.split(b" ")[1:])):
-            numbers = sum(map(_is_number, line.split(b" ")[1:]))
-            reason = f"{numbers} numbers after the word instead of {dimensions}"
-            raise InputError(f"{path}, line {number}: {reason}; {AGAIN}, or correct the line")
+            numbers = array("f")
+        if not numbers or len(numbers) != dimensions or any(map(_is_number, word.split(b" ")[1:])):
+            count = sum(map(_is_number, line.split(b" ")[1:]))
+            cause = f"{count} numbers after the word instead of {dimensions}"
+            raise InputError(f"{path}, line {number}: {cause}; {KNOWN}, or correct the line")
         total += 1
-        yield word, row.tobytes()
-    if announced not in (None, total):
-        counts = f"{total:,} words, but the first line announces {announced:,}"
-        raise InputError(f"{path}: {counts}; {AGAIN}")
-
-
-def _read_binary(path: Path, file: IO[bytes], dimensions: int, words: int) -> Entries:
-    width = 4 * dimensions
-    at = file.tell()
-    with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        for number in range(1, words + 1):
-            at += data[at : at + 1] == b"\n"  # word2vec ends an entry with one, others do not
-            space = data.find(b" ", at, at + HEAD)
-            end = space + 1 + width
-            if space < 0 or end > len(data):
-                where = f"word {number:,} of {words:,}"
-                raise InputError(f"{path}: the file ends in the middle of {where}; {AGAIN}")
-            yield data[at:space], data[space + 1 : end]
-            at = end
-        if len(data) - at > 1:  # a line's end may follow
-            raise InputError(f"{path}: more than the {words:,} words that it announces; {AGAIN}")
+        yield word, numbers
+    if not total or words not in (None, total):
+        announced = "" if words is None else f", but the first line announces {words:,}"
+        raise InputError(f"{path}: {total:,} words{announced}; copy or download it again")
 
 
 def _is_number(field: bytes) -> bool:
@@ -316,12 +258,3 @@ def _is_number(field: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_text(head: bytes) -> bool:
-    """Whether bytes are UTF-8 without control characters; the last character may be cut."""
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except ValueError:
-        return False
-    return not re.search(rb"[\x00-\x08\x0e-\x1f]", head)

@@ -40,8 +40,12 @@ from drrn.game.episodes import Episode
 from drrn.lab.experiments.results import mark
 from drrn.runs.intervals import interval_of_mean
 
-GAMES = ("long-watch", "home-world", *(f"diagnostic:{name}/1" for name in DIAGNOSTICS))
-SLOW = ("night-market", "comet-house")
+GAMES = ("long-watch", "home-world", "diagnostic:memory/1", "diagnostic:noisy-rewards/1")
+OTHERS = (
+    "night-market",
+    "comet-house",
+    *(f"diagnostic:{name}/1" for name in sorted({*DIAGNOSTICS} - {"memory", "noisy-rewards"})),
+)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +65,7 @@ def play_random(game, seeds):
 
 
 @pytest.mark.parametrize(
-    "name", [*GAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+    "name", [*GAMES, *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)]
 )
 def test_best_play_has_no_regret_and_random_play_has_the_exact_one(name, solved):
     game = solved(name)
@@ -69,25 +73,21 @@ def test_best_play_has_no_regret_and_random_play_has_the_exact_one(name, solved)
         result = BestPlayer("best").play(game, seed)
         assert result.regret == 0
         assert all(decision.choice and decision.regret == 0 for decision in result.decisions)
-    regrets = [result.regret for result in play_random(game, range(200))]
-    error = statistics.stdev(regrets) / math.sqrt(len(regrets))
-    expected = game.best - game.random
-    assert abs(statistics.fmean(regrets) - expected) <= 3 * error + 1e-6
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_the_return_is_best_play_minus_regret_plus_luck(name, solved):
-    game = solved(name)
-    for result in play_random(game, range(10)):
+    results = play_random(game, range(60))
+    for values, expected in (
+        ([result.regret for result in results], game.best - game.random),
+        ([result.luck for result in results], 0.0),
+    ):
+        error = statistics.stdev(values) / math.sqrt(len(values))
+        assert abs(statistics.fmean(values) - expected) <= 3 * error + 1e-6
+    for result in results:
         total = game.best - result.regret + result.luck
         assert result.episode.total == pytest.approx(total, abs=1e-6)
 
 
-@hypothesis_settings(max_examples=50, deadline=None)
+@hypothesis_settings(max_examples=10, deadline=None)
 @given(
-    st.sampled_from(
-        ["long-watch", *(f"diagnostic:{name}/1" for name in ("grid", "credit", "memory"))]
-    ),
+    st.sampled_from(["long-watch", "diagnostic:grid/1", "diagnostic:memory/1"]),
     st.integers(0, 10**9),
     st.lists(
         st.one_of(st.none(), st.integers(-3, 99), st.text(max_size=5)), min_size=1, max_size=9
@@ -108,15 +108,6 @@ def test_for_any_answers_the_return_is_best_play_minus_regret_plus_luck(
     assert result.episode.total == pytest.approx(total, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    "name", ["home-world", "diagnostic:memory/1", "diagnostic:noisy-rewards/1"]
-)
-def test_the_mean_of_luck_is_0(name, solved):
-    luck = [result.luck for result in play_random(solved(name), range(300))]
-    error = statistics.stdev(luck) / math.sqrt(len(luck))
-    assert abs(statistics.fmean(luck)) <= 3 * error + 1e-9
-
-
 def test_without_chance_the_regret_is_what_best_play_would_have_earned_more(solved):
     game = solved("long-watch")
     for result in play_random(game, range(20)):
@@ -129,7 +120,7 @@ def test_values_without_a_limit_are_those_of_the_solver():
     assert values_within(graph, 500)[-1] == pytest.approx(best(graph, 1.0).value)
 
 
-@pytest.mark.parametrize("name", ["memory", "grid", "lock", "sparse", "credit"])
+@pytest.mark.parametrize("name", ["memory", "grid", "sparse"])
 def test_references_are_those_of_the_diagnostics(name, solved):
     game: Any = drrn.make(f"diagnostic:{name}/1")
     oracle = solved(game.name)
@@ -502,7 +493,7 @@ def test_references_are_the_first_and_last_players(solved, tmp_path):
     assert isinstance(game, SolvedCompiled)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_example_learns_more_from_the_advantage_than_from_the_games_rewards():
     path = Path(__file__).parents[1] / "examples/two_rewards.py"
     example = runpy.run_path(str(path))

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.arena import llm
-from drrn.arena.llm import Answers, Endpoint, Options, Prompt
+from drrn.arena.llm import Answer, Answers, Endpoint, Options, Prompt
 from drrn.arena.match import Match
 from drrn.arena.players import ModelPlayer, open_player
 from drrn.arena.tournament import read_all
 from drrn.cli import main
 from drrn.compiled.oracle import solve_game
 
+pytest.importorskip("openai", reason="openai is not installed")
 KEY = "secret-key-0123456789"
 
 
@@ -81,9 +81,8 @@ def serving(*script):
 @pytest.fixture
 def ask(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(llm, "FIRST_WAIT", 0.001)
 
-    def ask_server(server, retries=2, timeout=5.0):
+    def ask_server(server, retries=0, timeout=5.0):
         options = Options(Path(), endpoint=server.url, timeout=timeout, retries=retries)
         return Endpoint("tiny", options).answer("Which?", 0)
 
@@ -100,55 +99,47 @@ def test_an_answer_has_its_text_and_tokens(ask):
     assert authorization == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize(
-    "failure",
-    [
-        reply("", 429, **{"Retry-After": "0.001"}),
-        reply("", 500),
-        (200, b"{broken", {}),
-        (200, {"choices": []}, {}),
-    ],
-    ids=["429", "500", "broken JSON", "no choices"],
-)
-def test_an_error_that_may_pass_is_retried(failure, ask):
-    with serving(failure, failure, reply("1")) as server:
-        assert ask(server).text == "1"
+def test_an_error_that_may_pass_is_retried(ask):
+    failures = [reply("", status, **{"Retry-After": "0.001"}) for status in (429, 500)]
+    with serving(*failures, reply("1")) as server:
+        assert ask(server, retries=2).text == "1"
         assert len(server.requests) == 3
+    with serving(failures[0]) as server:
+        with pytest.raises(drrn.InputError, match="429"):
+            ask(server, retries=1)
+        assert len(server.requests) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_slow_answer_is_retried(ask):
     with serving(("slow", reply("1")[1], {}), reply("2")) as server:
-        assert ask(server, timeout=0.5).text == "2"
+        assert ask(server, timeout=0.5, retries=1).text == "2"
 
 
-def test_replies_that_stay_unreadable_are_empty_answers(ask):
-    with serving((200, b"{broken", {})) as server:
+UNREADABLE = [b"{broken", b"[" * 100_000, b"{}", b'{"choices": []}', reply(None)[1]]
+
+
+@pytest.mark.parametrize("body", UNREADABLE, ids=[str(body)[:20] for body in UNREADABLE])
+@pytest.mark.parametrize("kind", ["application/json", "text/plain"])
+def test_an_unreadable_reply_is_an_empty_answer(body, kind, ask):
+    with serving((200, body, {"Content-Type": kind})) as server:
         assert ask(server).text == ""
-    with serving(reply(None)) as server:
-        assert ask(server).text == ""
-    with serving((200, b"[" * 100_000, {})) as server:
-        assert ask(server, retries=0).text == ""
 
 
-def test_a_url_that_cannot_be_sent_is_no_unreadable_reply(ask):
-    with serving(reply("1")) as server:
-        options = Options(Path(), endpoint=f"{server.url}/\u00e4", retries=1)
-        with pytest.raises(drrn.InputError, match=r"attempts: 2.*check --endpoint"):
-            Endpoint("tiny", options).answer("Which?", 0)
-        assert not server.requests
+@pytest.mark.parametrize("status", [400, 401, 404, 500])
+def test_a_refusal_is_one_sentence_without_the_key(status, ask):
+    echo = (status, {"error": {"message": f"{'x' * 190} {KEY}"}}, {})
+    with serving(echo) as server, pytest.raises(drrn.InputError, match=str(status)) as error:
+        ask(server)
+    assert KEY[:5] not in str(error.value) and error.value.__cause__ is None
 
 
-def test_a_key_that_a_server_repeats_is_removed(ask):
+def test_a_key_that_a_server_repeats_is_removed_and_never_sent_to_another_server(ask):
     with serving(reply(f"1 {KEY}")) as server:
         assert KEY not in ask(server).text
-    error_text = f"{'x' * 190} {KEY}".encode()  # the excerpt of it ends within the key
-    with (
-        serving((401, error_text, {})) as server,
-        pytest.raises(drrn.InputError, match="401") as error,
-    ):
-        ask(server)
-    assert KEY[:5] not in str(error.value)
+        with serving((307, b"", {"Location": f"{server.url}/chat/completions"})) as first:
+            ask(first)
+        assert server.requests[-1][2] is None
 
 
 def test_a_key_may_end_with_a_line_break_but_not_contain_one(ask, monkeypatch):
@@ -163,27 +154,20 @@ def test_a_key_may_end_with_a_line_break_but_not_contain_one(ask, monkeypatch):
             assert key not in str(error.value)
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 302])
-def test_a_refusal_is_one_sentence_without_the_key(status, ask):
-    echo = (status, {"error": f"bad key {KEY}"}, {"Location": "http://127.0.0.1:1/"})
-    with serving(echo) as server:
-        with pytest.raises(drrn.InputError, match=str(status)) as error:
-            ask(server, retries=1)
-        assert KEY not in str(error.value)
-        assert len(server.requests) == (2 if status in (429, 500) else 1)
-
-
 def test_an_endpoint_out_of_reach_is_one_sentence(ask):
     with serving(reply("1")) as server:
-        pass
-    with pytest.raises(drrn.InputError, match="attempts"):
-        ask(server, retries=1)
+        url = server.url
+    with pytest.raises(drrn.InputError, match=url):
+        ask(server)
 
 
-BAD_URLS = ("http://a..b/v1", "http://[::1", "http://host:port/v1", "http://host:99999", "http://")
+def test_an_endpoint_needs_the_package_openai(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(drrn.InputError, match=r"drrn\[chat\]"):
+        Endpoint("tiny", Options(Path(), endpoint="http://localhost/v1"))
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "localhost", "http://user:pass@host/v1", *BAD_URLS])
+@pytest.mark.parametrize("url", ["ftp://x", "localhost", "http://[::1", "http://user:pass@host/v1"])
 def test_a_bad_url_is_one_sentence(url, ask, tmp_path, capsys):
     command = ["arena", "long-watch", "--player", "llm:tiny", "--episodes", "1"]
     assert main([*command, "--out", str(tmp_path), "--endpoint", url]) == 2
@@ -232,8 +216,8 @@ def test_answers_are_cached_by_prompt_and_survive_a_cut_line(ask, tmp_path):
         with path.open("a") as file:
             file.write('{"key": "cut')
         answers = Answers(path)
-        answers.add("other", llm.Answer("2"))
-    assert Answers(path).get("other") == llm.Answer("2")
+        answers.add("other", Answer("2"))
+    assert Answers(path).get("other") == Answer("2")
     assert KEY not in path.read_text()
 
 
@@ -243,8 +227,7 @@ ANSWERS = [
     reply("I think action 2 is best."),
     reply(""),
     (200, b"{broken", {}),
-    reply("", 429),
-    reply("", 500),
+    reply("", 429, **{"Retry-After": "0.001"}),
     reply("1"),
 ]
 
@@ -291,7 +274,7 @@ def test_an_interrupted_tournament_keeps_its_matches_and_answers(ask, tmp_path, 
     assert len(Answers(path)) == asked + cached
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_killed_tournament_asks_nothing_twice(ask, tmp_path):
     command = ["arena", "long-watch", "--player", "llm:tiny", "--episodes", "6"]
     command += ["--out", str(tmp_path / "out"), "--concurrency", "2"]

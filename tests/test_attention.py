@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from drrn.models import Pages, encoder_of
-from drrn.models.attention import positions
+from drrn.models.attention import positions, q_by_pairs
 from tests.models import TEXTS, encoder_model
 
 
@@ -49,15 +49,15 @@ def test_q_of_a_pair_does_not_depend_on_the_rest_of_the_batch(name, encoders):
         assert torch.allclose(part, whole[:, some], atol=1e-5)
 
 
-def test_q_does_not_depend_on_how_many_pairs_are_read_at_once(monkeypatch):
+def test_q_does_not_depend_on_how_many_pairs_are_read_at_once():
     model = encoder_model("attention")
     random = np.random.default_rng(0)
     states = random.integers(0, len(TEXTS), (1, 30))
     pages = Pages(states, random.integers(-1, len(TEXTS), (1, 30, 3)))
     whole = model.q(pages)
-    with monkeypatch.context() as patch:
-        patch.setattr("drrn.models.attention.PAIRS_AT_ONCE", 12)
-        assert torch.allclose(model.q(pages), whole, atol=1e-5)
+    with torch.no_grad():
+        by_pairs = q_by_pairs(model, model.read(pages[None])[0], model.of_pairs, most_pairs=12)
+    assert torch.allclose(by_pairs, whole, atol=1e-5)
     sizes = []
     of_pairs = model.of_pairs
 
@@ -65,8 +65,8 @@ def test_q_does_not_depend_on_how_many_pairs_are_read_at_once(monkeypatch):
         sizes.append(states.shape[1])
         return of_pairs(states, actions)
 
-    # Room for four pages of the longest texts.
-    monkeypatch.setattr("drrn.models.attention.WORDS_AT_ONCE", 7 * 3 * 4)
-    monkeypatch.setattr(model, "of_pairs", record_size)
-    assert torch.allclose(model.q(pages), whole, atol=1e-5)
+    room = 7 * 3 * 4  # for four pages of the longest texts
+    with torch.no_grad():
+        by_words = q_by_pairs(model, model.read(pages[None])[0], record_size, most_words=room)
+    assert torch.allclose(by_words, whole, atol=1e-5)
     assert max(sizes) == 4

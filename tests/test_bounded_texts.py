@@ -9,6 +9,7 @@ import drrn
 from drrn.cli import main
 from drrn.game.contract import Observation
 from drrn.playing import stepped_rollouts
+from drrn.text import Vocabulary
 from tests.sample_games import Dice, Walk
 from tests.trainings import SMALL, Stepped, same_weights
 
@@ -37,8 +38,7 @@ class Endless:
         return Observation(f"page {Endless.pages} of the book", (f"turn {Endless.pages}", "wait"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"model": "max-action"}], ids=str)
 def test_texts_that_no_learner_uses_are_forgotten(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 100)
     small = {**SMALL, "rounds": 3, "episodes_per_round": 16, "replicas": 1}
@@ -52,7 +52,7 @@ def test_texts_that_no_learner_uses_are_forgotten(settings, tmp_path, monkeypatc
     assert max(sizes) < 1.2 * min(sizes)  # it grows only with the vocabulary
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_full_replay_buffer_limits_the_stored_texts(monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 0)
     settings = {**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1}
@@ -64,7 +64,7 @@ def test_a_full_replay_buffer_limits_the_stored_texts(monkeypatch):
     assert np.array_equal(used[0], np.arange(len(trainer.store.states)))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("settings", [{}, {"keep": True}, {"model": "table"}], ids=str)
 def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
     fork = Stepped(fork)
@@ -93,7 +93,7 @@ def test_forgetting_texts_during_an_evaluation_does_not_change_it(monkeypatch):
     assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("settings", [{}, {"keep": True}], ids=str)
 def test_a_resumed_run_that_forgets_texts_has_the_same_weights(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 0)
@@ -122,7 +122,7 @@ def full_warnings(caplog, **settings):
 
 
 def test_training_continues_with_a_full_vocabulary(monkeypatch, caplog):
-    monkeypatch.setattr("drrn.text.MOST_WORDS", 30)
+    monkeypatch.setattr(Vocabulary, "limit", 30)
     trainer, warnings = full_warnings(caplog)
     assert len(trainer.store.states.vocabulary) == len(trainer.store.actions.vocabulary) == 30
     full = "endless: its {} have 30 different {}, the most that a model reads: new ones are ignored"
@@ -130,9 +130,6 @@ def test_training_continues_with_a_full_vocabulary(monkeypatch, caplog):
     assert full_warnings(caplog, phrases=True)[1] == [
         full.format(side, "words and phrases") + "; a new run with pairs_only has more room"
         for side in ("pages", "actions")
-    ]
-    assert full_warnings(caplog, phrases=True, pairs_only=True)[1] == [
-        full.format(side, "words and phrases") for side in ("pages", "actions")
     ]
     hashed = full_warnings(caplog, encoder="hash")[1]
     assert hashed == [full.format(side, "texts") for side in ("pages", "actions")]

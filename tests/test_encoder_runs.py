@@ -1,11 +1,10 @@
-"""Whole runs with every encoder: all models, learners and forms, saved, loaded and resumed."""
+"""Whole runs with every encoder, each with another model, recipe or form of the game."""
 
 import numpy as np
 import pytest
 
 import drrn
 from drrn.models import encoder_of
-from drrn.settings import ENCODERS
 from tests.trainings import SMALL, Stepped
 from tests.vector_files import vector_file
 
@@ -17,6 +16,7 @@ STRONG = {
     "updates": 3,
     "batch_size": 8,
 }
+SHARED = {"shared": True, "interaction": "network"}
 
 
 def letters(texts):
@@ -34,48 +34,45 @@ def encoder_settings(encoder, tmp_path):
     return settings
 
 
-def resumes(game, folder, settings):
-    """Save, load and resume a run; return whether it equals an uninterrupted one."""
-    trainer = drrn.trainer(game, **{**settings, "rounds": 1})
-    list(trainer.train())
-    trainer.save(folder)
-    assert np.array_equal(drrn.load(folder).ask(*QUESTION), trainer.agent.ask(*QUESTION))
-    longer = drrn.resume(folder, game, rounds=2)
-    list(longer.train())
-    whole = drrn.trainer(game, **settings)
-    list(whole.train())
-    return np.array_equal(longer.agent.ask(*QUESTION), whole.agent.ask(*QUESTION))
+@pytest.mark.parametrize(
+    ("encoder", "settings", "stepped"),
+    [
+        ("lstm", PAPER, True),
+        ("gru", STRONG, False),
+        ("attention", {**PAPER, **SHARED}, False),
+        ("vectors", STRONG, True),
+        ("bag+vectors", {**PAPER, **SHARED, "keep": True}, True),
+        ("sentence", STRONG, True),
+        ("hash", PAPER, False),
+    ],
+    ids="lstm gru attention vectors bag+vectors sentence hash".split(),
+)
+def test_a_run_is_saved_loaded_and_resumed(fork, tmp_path, encoder, settings, stepped):
+    """Texts have noise while learning by the strong recipe."""
+    game = Stepped(fork) if stepped else fork
+    trainer = drrn.trainer(game, **settings, **encoder_settings(encoder, tmp_path))
+    rounds = trainer.train()
+    next(rounds)
+    trainer.save(tmp_path / "run")
+    assert np.array_equal(drrn.load(tmp_path / "run").ask(*QUESTION), trainer.agent.ask(*QUESTION))
+    list(rounds)
+    resumed = drrn.resume(tmp_path / "run", game)
+    list(resumed.train())
+    assert np.array_equal(resumed.agent.ask(*QUESTION), trainer.agent.ask(*QUESTION))
 
 
-ALL = [name for name in ENCODERS if name != "bag"]  # most other tests use the bag
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("encoder", ALL)
-@pytest.mark.parametrize("more", [{}, {"shared": True, "interaction": "network", "keep": True}])
-def test_a_run_of_the_papers_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder, more):
-    settings = {**PAPER, **encoder_settings(encoder, tmp_path), **more}
-    assert resumes(Stepped(fork) if more else fork, tmp_path / "run", settings)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("encoder", ALL)
-def test_a_run_of_the_strong_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder):
-    """Texts have noise while learning; α and η follow the number of rounds."""
-    settings = {
-        **STRONG,
-        **encoder_settings(encoder, tmp_path),
-        "alpha_start": None,
-        "rate_end": None,
-        "optimism_share": 1.0,
-    }
-    assert resumes(fork, tmp_path / "run", settings)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["linear", "max-action", "per-action"])
-@pytest.mark.parametrize("encoder", ALL)
-def test_every_baseline_learns_with_every_encoder(fork, tmp_path, model, encoder):
+@pytest.mark.parametrize(
+    ("model", "encoder"),
+    [
+        ("linear", "attention"),
+        ("linear", "hash"),
+        ("max-action", "gru"),
+        ("max-action", "sentence"),
+        ("per-action", "lstm"),
+        ("per-action", "vectors"),
+    ],
+)
+def test_baselines_learn_with_other_encoders(fork, tmp_path, model, encoder):
     settings = {**PAPER, **encoder_settings(encoder, tmp_path), "model": model}
     if model == "linear" and encoder_of(encoder).linear:
         del settings["hidden"]

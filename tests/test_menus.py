@@ -12,7 +12,7 @@ from drrn.learning import menus as ragged
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
-from drrn.models import Pages, base
+from drrn.models import Pages
 from tests.episodes import bytes_of, single_steps, steps_of
 from tests.models import learner, model, taken_pages
 from tests.trainings import Stepped
@@ -119,7 +119,7 @@ def test_a_model_scores_a_wide_page_in_pieces_like_the_whole_page(monkeypatch):
     )
     whole = built.q(pages)
     narrow(monkeypatch, 4)
-    monkeypatch.setattr(base, "MOST_PAIRS", 6)
+    monkeypatch.setattr(built, "most_pairs", 6)
     assert torch.allclose(
         built.q(pages)[torch.from_numpy(pages.mask)], whole[torch.from_numpy(pages.mask)]
     )

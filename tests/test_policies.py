@@ -118,13 +118,12 @@ def test_episodes_of_one_step_and_of_none(story, kind):
     assert len(nothing) == len(nothing.page_states) == len(nothing.returns) == 0
 
 
-def test_a_lane_starts_each_episode_without_earlier_pages(fork, monkeypatch):
+def test_a_lane_starts_each_episode_without_earlier_pages(fork):
     rollouts = rollouts_of(fork, "compiled")
     game = rollouts.game
     (first, again) = rollouts.tables(policy_of("best", 1.0))[0]
-    seven_lanes = 7 * len(game.page_text)
-    monkeypatch.setattr("drrn.compiled.game.MAX_VISITS", seven_lanes)
-    transitions = game.play(first, 300, seed=0, record=True, again=again).transitions
+    limits = {"most_visits": 7 * len(game.page_text)}  # seven lanes
+    transitions = game.play(first, 300, seed=0, record=True, again=again, **limits).transitions
     assert np.bincount(np.unique(transitions.episode)).sum() == 300
     for episode in range(300):
         rows = transitions.episode == episode

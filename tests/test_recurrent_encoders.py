@@ -11,7 +11,7 @@ from torch import nn
 from drrn.learning.learner import differentiable
 from drrn.learning.q_learning import Batches, QLearning
 from drrn.models import Pages, pick
-from drrn.models.encoders.recurrent import RecurrentEncoder
+from drrn.models.encoders.recurrent import GRUEncoder, LSTMEncoder, RecurrentEncoder
 from drrn.models.encodings import encoding_caches
 from drrn.settings import Settings
 from tests.models import TEXTS, encoder_model, random_batches
@@ -61,8 +61,8 @@ def test_vectors_and_gradients_equal_those_of_pytorch(
     encoder, embedding, seeds, pieces, monkeypatch
 ):
     if pieces:  # backward in several pieces, as for many words
-        monkeypatch.setattr("drrn.models.encoders.recurrent.GRU_PIECE", 3)
-        monkeypatch.setattr("drrn.models.encoders.recurrent.LSTM_PIECE", 3)
+        monkeypatch.setattr(GRUEncoder, "piece", 3)
+        monkeypatch.setattr(LSTMEncoder, "piece", 3)
     model = encoder_model(encoder, seeds=seeds, embedding=embedding, lstm_gain=GAIN)
     ids = [[0, 2, 5, 0], [4, 3, 1, 0]][: len(seeds)]
     weights = list(model.weights.values())
@@ -196,12 +196,16 @@ def error_after_learning(encoder, name):
     return errors
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
-def test_states_of_the_same_words_are_distinguished_by_their_order(name):
-    assert error_after_learning("bag", name).min() > 0.9
-    for encoder in ("lstm", "gru", "attention"):
-        assert error_after_learning(encoder, name).max() < 0.1, encoder
+@pytest.mark.parametrize(
+    ("name", "encoder"),
+    [("drrn", "gru"), ("per-action", "lstm"), ("max-action", "attention"), ("linear", "lstm")],
+)
+def test_states_of_the_same_words_are_distinguished_by_their_order(name, encoder):
+    assert error_after_learning(encoder, name).max() < 0.1
+
+
+def test_a_bag_does_not_distinguish_states_of_the_same_words():
+    assert error_after_learning("bag", "drrn").min() > 0.9
 
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])

@@ -91,7 +91,7 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
         open_sentences(str(tmp_path))
 
     class SentenceTransformer:
-        def __init__(self, folder, device):
+        def __init__(self, folder, device, model_kwargs):
             self.folder = folder
 
         def encode(self, texts, show_progress_bar):
@@ -131,7 +131,7 @@ def unit_vector(text):
 
 
 def test_texts_beyond_the_size_of_the_cache_are_still_encoded_once(monkeypatch):
-    monkeypatch.setattr("drrn.models.encoders.text_vectors.MOST_SENTENCES", 10)
+    monkeypatch.setattr(SentenceTexts, "most_recent", 10)
     CALLS.clear()
     texts = SentenceTexts(open_trusted("tests.test_sentence_encoder:count_letters"))
     states, actions = Store.of_words(keep_texts=True).sides.values()

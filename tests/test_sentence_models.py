@@ -1,68 +1,22 @@
-"""Sentence models in folders: BERT against PyTorch's layers, the saved vectors, fetched models."""
+"""Sentence models in folders: the saved vectors, the recorded hash, fetched models."""
 
 import hashlib
+import json
+import sys
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
-from torch.nn import LayerNorm, TransformerEncoderLayer
 
 import drrn
 from drrn import sentences
+from drrn.errors import InputError
 from drrn.files import home
-from drrn.sentences import Bert, SentenceVectors, open_sentences
+from drrn.sentences import SentenceVectors, open_sentences
 
 CACHE = home() / "encoders"  # before a test sets another home
-NAMES = {  # of BERT, by the name in PyTorch's layer
-    "self_attn.out_proj": "attention.output.dense",
-    "linear1": "intermediate.dense",
-    "linear2": "output.dense",
-    "norm1": "attention.output.LayerNorm",
-    "norm2": "output.LayerNorm",
-}
-
-
-def letters(texts):
-    """Tokenise: a token for each letter, its number in the alphabet; 0 is padding."""
-    ids = np.zeros((len(texts), max(map(len, texts))), np.int64)
-    for row, text in zip(ids, texts, strict=True):
-        row[: len(text)] = [ord(letter) - 96 for letter in text]
-    return ids, (ids > 0).astype(np.int64)
-
-
-def weights_of(layer, prefix):
-    state = layer.state_dict()
-    weights = {}
-    for kind in ("weight", "bias"):
-        parts = state[f"self_attn.in_proj_{kind}"].clone().chunk(3)
-        for name, part in zip(("query", "key", "value"), parts, strict=True):
-            weights[f"{prefix}.attention.self.{name}.{kind}"] = part.clone()
-        weights |= {f"{prefix}.{new}.{kind}": state[f"{old}.{kind}"] for old, new in NAMES.items()}
-    return weights
-
-
-def test_bert_equals_the_layers_of_pytorch(tmp_path, monkeypatch):
-    monkeypatch.setattr(sentences, "Tokens", lambda folder: letters)
-    torch.manual_seed(1)
-    layers = [TransformerEncoderLayer(12, 3, 20, 0.0, "gelu", batch_first=True) for _ in range(2)]
-    tables = {kind: torch.randn(30, 12) for kind in ("word", "position", "token_type")}
-    norm = LayerNorm(12)
-    weights = {f"embeddings.{kind}_embeddings.weight": table for kind, table in tables.items()}
-    weights |= {f"embeddings.LayerNorm.{k}": v for k, v in norm.state_dict().items()}
-    for number, layer in enumerate(layers):
-        weights |= weights_of(layer, f"encoder.layer.{number}")
-    named = {f"bert.{name}": weight for name, weight in weights.items()}
-    save_file(named, tmp_path / "model.safetensors")
-    sizes = {"num_hidden_layers": 2, "num_attention_heads": 3, "layer_norm_eps": 1e-5}
-    texts = ["abcde", "xy"]
-    for text, vector in zip(texts, Bert(tmp_path, sizes)(texts), strict=True):
-        ids = torch.from_numpy(letters([text])[0])  # each alone, without padding
-        x = tables["word"][ids] + tables["position"][: len(text)] + tables["token_type"][0]
-        with torch.no_grad():
-            x = layers[1](layers[0](norm(x)))[0].mean(dim=0)
-        np.testing.assert_allclose(vector, torch.nn.functional.normalize(x, dim=0), atol=1e-5)
 
 
 def test_vectors_of_a_model_are_saved_on_disk(tmp_path, monkeypatch):
@@ -117,10 +71,48 @@ def test_noise_applies_to_sentence_vectors(fork):
     assert not torch.equal(weights(0.0), weights(1.0))
 
 
-@pytest.mark.parametrize("name", ["all-minilm-l6", "paraphrase-minilm-l3", "use-multilingual"])
+MODEL = {"modules.json": [{"type": "sentence_transformers.models.Transformer"}]}
+HOSTILE: dict[str, dict[str, Any]] = {
+    "a pickle": {**MODEL, "pytorch_model.bin": 0},
+    "a module that imports others": {"modules.json": [{"type": "sentence_transformers.Router"}]},
+    "an activation": {"modules.json": [{"type": "sentence_transformers.models.Dense"}]},
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_sentence_model_calls_no_code_that_its_files_name(what, tmp_path, monkeypatch):
+    fake = mock.Mock()
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    for name, content in HOSTILE[what].items():
+        (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"names code outside|no \.safetensors"):
+        open_sentences(str(tmp_path))
+    assert not fake.mock_calls
+
+
+def test_a_sentence_model_in_subfolders_is_opened(tmp_path, monkeypatch):
+    fake = mock.Mock()
+    fake.SentenceTransformer().encode = lambda texts, **_: np.ones((len(texts), 3))
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    files = {"config.json": [1], "0_Transformer/model.safetensors": 0, **MODEL}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    open_sentences(str(tmp_path))
+    options = fake.SentenceTransformer.call_args.kwargs
+    assert options["model_kwargs"] == {"use_safetensors": True}  # never a pickle next to it
+
+
+PACKAGES = {
+    "all-minilm-l6": "sentence_transformers",
+    "paraphrase-minilm-l3": "onnxruntime",
+    "use-multilingual": "sentencepiece",
+}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
 def test_a_fetched_model_knows_paraphrases(name):
-    for package in ("tokenizers", "onnxruntime", "sentencepiece"):
-        pytest.importorskip(package)
+    pytest.importorskip(PACKAGES[name])
     if not (CACHE / name).is_dir():
         pytest.skip(f"{name} is not in the cache; run scripts/encoders")
     texts = ["Make tea.", "Say nothing.", "Light the big lamp."]

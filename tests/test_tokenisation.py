@@ -55,7 +55,7 @@ def test_latin_greek_and_cyrillic_words_match_the_published_pattern(text):
     assert words(text) == PUBLISHED.findall(text.lower().replace("’", "'"))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", [*BUILT_IN, *WORLDS, *PAPER_GAMES])
 def test_the_words_of_built_in_games_and_the_papers_match_the_published_pattern(name, request):
     game_path = request.getfixturevalue("game_path") if name in PAPER_GAMES else lambda name: name

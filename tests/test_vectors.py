@@ -1,6 +1,7 @@
 """Files of word vectors: all formats, unknown words, the cache, invalid files."""
 
 import os
+import re
 import tracemalloc
 
 import numpy as np
@@ -11,15 +12,7 @@ from hypothesis import strategies as st
 from drrn.errors import InputError
 from drrn.files import home
 from drrn.vectors import open_vectors
-from tests.vector_files import (
-    FORMS,
-    WORDS,
-    glove,
-    matrix,
-    vector_file,
-    word2vec_binary,
-    word2vec_text,
-)
+from tests.vector_files import FORMS, WORDS, glove, matrix, vector_file, word2vec_text
 
 
 def vector_of(vectors, word):
@@ -69,12 +62,6 @@ def test_a_byte_order_mark_and_blank_lines_at_the_end_are_skipped(tmp_path, writ
     assert len(word_vectors) == len(WORDS)
     assert np.array_equal(vector_of(word_vectors, WORDS[0]), matrix()[0])
     assert np.array_equal(vector_of(word_vectors, WORDS[-1]), matrix()[-1])
-
-
-def test_a_binary_file_without_line_ends_is_read(tmp_path):
-    (tmp_path / "v.bin").write_bytes(word2vec_binary(WORDS, matrix(), end=b""))
-    word_vectors = open_vectors(tmp_path / "v.bin")
-    assert np.array_equal(vector_of(word_vectors, "down"), matrix()[-1])
 
 
 def test_words_may_contain_spaces_and_the_first_of_two_equal_words_is_used(tmp_path):
@@ -129,27 +116,12 @@ def test_words_have_sif_weights_by_rank(tmp_path):
 # --- memory and the cache
 
 
-@pytest.mark.slow
-def test_the_index_takes_sixteen_bytes_per_word_for_any_dimensions(tmp_path):
-    words = [f"word{number}" for number in range(5000)]
-    for dimensions in (2, 200):
-        path = vector_file(tmp_path, words=words, vectors=matrix(words, dimensions))
-        word_vectors = open_vectors(path)
-        assert word_vectors.hashes.nbytes + word_vectors.ranks.nbytes == 16 * 5000
-
-
-@pytest.fixture
-def cache_all(monkeypatch):
-    """Copy files of any size into the cache."""
-    monkeypatch.setattr("drrn.vectors.CACHED_SIZE", 0)
-
-
 @pytest.mark.parametrize("name", FORMS)
-def test_a_cached_file_is_mapped_and_has_the_same_vectors(tmp_path, monkeypatch, cache_all, name):
+def test_a_cached_file_is_mapped_and_has_the_same_vectors(tmp_path, monkeypatch, name):
     path = vector_file(tmp_path, name)
-    first = open_vectors(path)
-    monkeypatch.setattr("drrn.vectors._read", None)  # the file is not read again
-    again = open_vectors(path)
+    first = open_vectors(path, cached_size=0)
+    monkeypatch.setattr("drrn.vectors._copy", None)  # the file is not read again
+    again = open_vectors(path, cached_size=0)
     for word_vectors in (first, again):
         assert (
             isinstance(word_vectors.vectors, np.memmap) and word_vectors.vectors.dtype == np.float32
@@ -159,123 +131,82 @@ def test_a_cached_file_is_mapped_and_has_the_same_vectors(tmp_path, monkeypatch,
     assert again.digest == first.digest
 
 
-def test_the_cache_is_rebuilt_if_it_is_damaged_or_the_file_has_changed(tmp_path, cache_all):
+def test_the_cache_is_rebuilt_if_it_is_damaged_or_the_file_has_changed(tmp_path):
     path = vector_file(tmp_path)
-    first = open_vectors(path)
+    first = open_vectors(path, cached_size=0)
     for suffix in ("npz", "f32"):
         for copy in (home() / "cache").glob(f"vectors-*.{suffix}"):
             copy.write_bytes(b"broken")
-        again = open_vectors(path)
+        again = open_vectors(path, cached_size=0)
         assert np.array_equal(vector_of(again, "sea"), vector_of(first, "sea"))
     vector_file(tmp_path, vectors=matrix(seed=1))
     os.utime(path, (1, 1))
-    assert open_vectors(path).digest != first.digest
+    assert open_vectors(path, cached_size=0).digest != first.digest
 
 
-def test_vectors_are_read_without_a_writable_cache(tmp_path, monkeypatch, cache_all):
+def test_vectors_are_read_without_a_writable_cache(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "file"))
-    word_vectors = open_vectors(vector_file(tmp_path))
+    word_vectors = open_vectors(vector_file(tmp_path), cached_size=0)
     assert np.array_equal(vector_of(word_vectors, "sea"), matrix()[7])
 
 
-def test_a_damaged_file_leaves_nothing_in_the_cache(tmp_path, monkeypatch, cache_all):
+def test_a_damaged_file_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     (tmp_path / "v.txt").write_bytes(TEXT[:-10])
     with pytest.raises(InputError, match=r"v\.txt"):
-        open_vectors(tmp_path / "v.txt")
+        open_vectors(tmp_path / "v.txt", cached_size=0)
     assert list((tmp_path / "home" / "cache").iterdir()) == []
 
 
 # --- invalid files
 
 TEXT = glove(WORDS, matrix())
-BINARY = word2vec_binary(WORDS, matrix())
 LINES = TEXT.splitlines(keepends=True)
+HEADED = word2vec_text(WORDS, matrix())
 INVALID = {
-    "empty": (b"", "v.txt: the file is empty"),
-    "truncated in the middle of a line": (
-        TEXT.rstrip().rsplit(b" ", 2)[0],
-        f"v.txt, line {len(WORDS)}: 4 numbers after the word instead of 6; copy",
-    ),
-    "truncated in a number": (
-        TEXT.rstrip(b"\n0123456789.") + b"-",
-        f"line {len(WORDS)}: 5 numbers after the word instead of 6",
-    ),
-    "a shorter line": (
-        LINES[0] + b"to 1 2\n" + LINES[2],
-        "v.txt, line 2: 2 numbers after the word",
-    ),
-    "a longer line": (
-        LINES[0] + b"to 1 2 3 4 5 6 7\n" + LINES[2],
-        "v.txt, line 2: 7 numbers after the word",
-    ),
-    "prose": (b"It was a dark and stormy night.\nThe rain fell.\n", "v.txt: unknown format"),
-    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "v.txt: unknown format"),
-    "one long line": (b"x" * 2**21, "v.txt: unknown format"),
-    "compressed": (b"\x1f\x8b\x08\0\0\0", "v.txt: the file is compressed; unpack it first"),
-    "word2vec's text, truncated": (
-        word2vec_text(WORDS, matrix())[:-40],
-        "numbers after the word instead of 6",
-    ),
-    "word2vec's text, truncated after a line": (
-        b"".join(word2vec_text(WORDS, matrix()).splitlines(keepends=True)[:-1]),
-        f"{len(WORDS) - 1} words, but the first line announces {len(WORDS)}",
-    ),
-    "word2vec's text of no words": (b"0 6\n", "line 1: it announces 0 words of 6 dimensions"),
-    "binary, truncated": (
-        BINARY[:-9],
-        f"v.txt: the file ends in the middle of word {len(WORDS)} of {len(WORDS)}; copy",
-    ),
-    "binary, truncated to half": (
-        BINARY[: len(BINARY) // 2],
-        "v.txt: the file ends in the middle of word",
-    ),
-    "binary, with other dimensions": (
-        BINARY.replace(b" 6\n", b" 5\n", 1),
-        f"more than the {len(WORDS)} words",
-    ),
-    "a first line of many digits": (b"9" * 5000 + b" 3\nsea 1 2 3\n", "v.txt, line 2: 3 numbers"),
-    "one huge vector": (
-        b"1 900000000000\nsea " + bytes(99),
-        "line 1: it announces 1 words of 900000000000 dimensions",
+    "empty": (b"", "0 words"),
+    "a truncated line": (TEXT.rstrip().rsplit(b" ", 2)[0], f"line {len(WORDS)}: 4 numbers"),
+    "a truncated number": (TEXT.rstrip(b"\n0123456789.") + b"-", f"line {len(WORDS)}: 5 numbers"),
+    "a shorter line": (LINES[0] + b"to 1 2\n" + LINES[2], "line 2: 2 numbers"),
+    "a longer line": (LINES[0] + b"to 1 2 3 4 5 6 7\n" + LINES[2], "line 2: 7 numbers"),
+    "prose": (b"It was a dark and stormy night.\nThe rain fell.\n", "line 1: 0 numbers"),
+    "a word": (b"sea\n", "line 1: 0 numbers"),
+    "compressed": (b"\x1f\x8b\x08\0\0\0", "line 1: 0 numbers"),
+    "one long line": (b"x" * 2**21, "line 1: over a million bytes"),
+    "word2vec's binary format": (b"2 3\nsea " + bytes(12) + b"\n", "line 2: 0 numbers"),
+    "a lost line after a header": (b"".join(HEADED.splitlines(keepends=True)[:-1]), "announces"),
+    "a header without words": (b"0 6\n", "0 words"),
+    "a header of huge numbers": (
+        b"9" * 18 + b" " + b"9" * 18 + b"\nsea 1 2\n",
+        "line 2: 2 numbers",
     ),
 }
 
 
 @pytest.mark.parametrize("case", INVALID)
-def test_the_error_for_an_invalid_file_is_one_sentence_that_names_it(tmp_path, case):
-    content, message = INVALID[case]
-    path = tmp_path / "v.txt"
-    path.write_bytes(content)
+def test_the_error_for_an_invalid_file_names_the_line(tmp_path, case):
+    content, part = INVALID[case]
+    (tmp_path / "v.txt").write_bytes(content)
     with pytest.raises(InputError) as error:
-        open_vectors(path)
-    text = str(error.value)
-    assert text.startswith(str(path)) and message in text and "\n" not in text
+        open_vectors(tmp_path / "v.txt")
+    assert str(tmp_path / "v.txt") in str(error.value) and part in str(error.value)
 
 
-SPARSE = {
-    "of zeros": b"",
-    "of one vector": b"1 1000000000\nsea ",
-    "of one line": b"sea 1 2 3\n" * 200_000,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", SPARSE)
-def test_an_invalid_file_of_five_gigabytes_is_rejected_with_little_memory(tmp_path, case):
+@pytest.mark.full
+def test_an_invalid_file_of_five_gigabytes_is_rejected_with_little_memory(tmp_path):
     path = tmp_path / "v.bin"
     with path.open("wb") as file:
-        file.write(SPARSE[case])
+        file.write(b"sea 1 2 3\n" * 20_000)
         file.truncate(5 * 2**30)  # a sparse file takes no space on the disk
     tracemalloc.start()
-    with pytest.raises(InputError, match=r"v.bin\b"):
+    with pytest.raises(InputError, match=r"line 20001"):
         open_vectors(path)
     assert tracemalloc.get_traced_memory()[1] < 2**26
     tracemalloc.stop()
 
 
-@given(st.sampled_from([TEXT, word2vec_text(WORDS, matrix()), BINARY]), st.data())
+@given(st.sampled_from([TEXT, HEADED]), st.data())
 def test_a_truncated_file_is_rejected_or_has_the_words_before_the_end(
     tmp_path_factory, content, data
 ):
@@ -286,10 +217,8 @@ def test_a_truncated_file_is_rejected_or_has_the_words_before_the_end(
     except InputError as error:
         assert str(path) in str(error)
     else:  # truncation after a line or in its last digits cannot be recognised
-        assert content in (TEXT, word2vec_text(WORDS, matrix())) or len(word_vectors) == len(WORDS)
-        assert [word_vectors.rank(word) for word in WORDS[: len(word_vectors)]] == list(
-            range(len(word_vectors))
-        )
+        known = WORDS[: len(word_vectors)]
+        assert [word_vectors.rank(word) for word in known] == list(range(len(known)))
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e99", "x", "1,5"])
@@ -306,17 +235,10 @@ def test_an_invalid_number_is_reported_when_its_word_is_used(tmp_path, number):
         word_vectors.vector("sea")
 
 
-def test_a_number_of_a_binary_file_that_is_not_finite_is_reported_with_its_word(tmp_path):
-    vectors = matrix()
-    vectors[7, 2] = np.nan
-    with pytest.raises(InputError, match="word 8: number 3 is not finite"):
-        open_vectors(vector_file(tmp_path, "word2vec.bin", vectors=vectors)).vector("sea")
-
-
 def test_a_folder_and_a_missing_file_are_rejected(tmp_path):
-    with pytest.raises(InputError, match="this is a folder"):
+    with pytest.raises(InputError, match=re.escape(str(tmp_path))):
         open_vectors(tmp_path)
-    with pytest.raises(InputError, match=r"none\.txt: no such file"):
+    with pytest.raises(InputError, match=r"none\.txt"):
         open_vectors(tmp_path / "none.txt")
 
 

@@ -192,6 +192,7 @@ def test_q_does_not_depend_on_the_other_commands_of_the_menu():
     assert torch.allclose(alone, together, atol=1e-6)
 
 
+@pytest.mark.full
 def test_a_loaded_model_has_the_same_q_values(tmp_path):
     trainer = drrn.trainer(
         "home-world",

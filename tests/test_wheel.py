@@ -31,7 +31,7 @@ def source_files():
     """Return the relative path of every file of the package."""
     paths = (ROOT / "drrn").rglob("*")
     files = [path for path in paths if path.is_file() and "__pycache__" not in path.parts]
-    return {"drrn_arena.py", *(path.relative_to(ROOT).as_posix() for path in files)}
+    return {*(path.relative_to(ROOT).as_posix() for path in files)}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def wheel(tmp_path_factory):
     out = tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT / "drrn", copy / "drrn", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "drrn_arena.py"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     options = [*OFFLINE, "--no-build-isolation", "--wheel-dir", out]
     subprocess.run([*PIP, "wheel", *options, copy], check=True)

@@ -5,16 +5,13 @@ written to a row, a cache, a log or an error.
 """
 
 import contextlib
+import copy
 import hashlib
-import http.client
 import json
 import math
 import os
-import random
 import threading
-import time
 import urllib.parse
-import urllib.request
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,16 +19,13 @@ from string import Template
 from typing import Any
 
 from drrn.arena.match import Match
+from drrn.compiled.oracle import check_rewards, solve_game
 from drrn.errors import InputError, require
 from drrn.files import append_line, read_bytes, read_lines, read_text
+from drrn.game.make import make
 
 PROMPT = Path(__file__).with_name("prompt.txt")
 FIELDS = ("title", "history", "page", "actions")
-RETRIED = frozenset({408, 409, 425, 429})  # and every status from 500 on
-OUT_OF_REACH = 1000  # in place of a status
-LONGEST_WAIT = 60.0  # seconds
-FIRST_WAIT = 0.5
-MAX_REPLY = 2**24  # bytes
 
 
 @dataclass(frozen=True)
@@ -44,7 +38,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Options:
-    """Options that the players of a tournament share; most are of language models."""
+    """Options of language models, which all players of a tournament share."""
 
     folder: Path  # of the cache of answers
     history: int = 2  # earlier pages in a prompt
@@ -73,12 +67,58 @@ class Prompt:
             raise InputError(f"{path}: {cause}, and writes $$ for a dollar")
 
     def fill(self, match: Match) -> str:
-        """Return the prompt of a match's current page."""
+        """The prompt of a match's current page."""
         earlier = [f"Earlier: {page}\n> {action}\n" for page, action in match.history.pages]
         actions = [f"{number}. {each}" for number, each in enumerate(match.page.actions, 1)]
         parts = (match.game.title, "\n".join(earlier), match.page.text, "\n".join(actions))
         text = Template(self.text).substitute(dict(zip(FIELDS, parts, strict=True)))
         return text.strip() + "\n"
+
+
+class TextMatch(Match):
+    """A match of texts: a prompt for each page, and answers in words."""
+
+    def __init__(
+        self, game: str = "night-market", rewards: str = "game", history: int = 2, **options: Any
+    ) -> None:
+        """Open and solve a game.
+
+        Args:
+            game: The name or the path of a game.
+            rewards: "game" or "advantage".
+            history: The number of earlier pages in a prompt.
+            options: Options of `drrn.make`.
+        """
+        super().__init__(solve_game(make(game, **options)), history)
+        self.rewards = check_rewards(rewards)
+        self.prompt = Prompt()
+
+    def another(self) -> "TextMatch":
+        """A new match in the same game, which is not solved again."""
+        match = copy.copy(self)
+        match.game = self.game.another()
+        return match
+
+    @property
+    def text(self) -> str:
+        """The prompt of the current page, or the text of the last one."""
+        return self.page.text if self.over else self.prompt.fill(self)
+
+    def answer(self, text: str) -> float:
+        """Take the action that a text names, and return its reward."""
+        self.decide(text)
+        return self.reward(self.rewards)
+
+    def facts(self) -> dict[str, Any]:
+        """What is known of the match so far."""
+        regrets = [decision.regret for decision in self.decisions]
+        return {
+            "regret": regrets[-1] if regrets else 0.0,
+            "total_regret": sum(regrets),
+            "score": self.total,
+            "readable": sum(decision.readable for decision in self.decisions),
+            "decisions": len(regrets),
+        }
 
 
 class Answers(dict[str, Answer]):
@@ -101,105 +141,72 @@ class Answers(dict[str, Answer]):
 
 
 class Endpoint:
-    """A server that speaks the OpenAI chat API."""
+    """A server that speaks the OpenAI chat API, called by the package openai."""
 
     def __init__(self, model: str, options: Options) -> None:
-        url = options.endpoint or ""
-        try:
-            parts = urllib.parse.urlsplit(url)
-            host = (parts.hostname or "").encode("idna")
-            is_valid = parts.scheme in ("http", "https") and host and parts.port != 0
-        except ValueError:
-            is_valid = False
-        if not is_valid:
-            raise InputError(f'endpoint "{url}": must be a URL such as http://localhost:8000/v1')
-        self.key = os.environ.get(options.key_variable, "").strip()
-        if parts.username or parts.password or not (self.key.isascii() and self.key.isprintable()):
-            cause = "the key is not plain ASCII, or the endpoint's URL contains a password"
-            raise InputError(f"{cause}; put the key into the variable {options.key_variable}")
-        path = parts.path.rstrip("/").removesuffix("/chat/completions")
-        self.url = parts._replace(path=f"{path}/chat/completions").geturl()
+        self.library = require("openai", "chat")
         self.model = model
         self.options = options
-        self._open = urllib.request.build_opener(_EveryReply).open
+        self.url = _checked_url(options.endpoint or "")
+        self.key = os.environ.get(options.key_variable, "").strip()
+        if not (self.key.isascii() and self.key.isprintable()):
+            raise InputError(f"the key in the variable {options.key_variable} is not plain ASCII")
+        self.client = self.library.OpenAI(
+            base_url=self.url,
+            api_key=self.key or "none",  # local servers need none, but the package does
+            timeout=options.timeout,
+            max_retries=options.retries,
+        )
 
     def answer(self, prompt: str, seed: int) -> Answer:
-        """Ask the server, again after an error that may pass; an unreadable reply is empty.
+        """Ask the server. A reply that cannot be read is an empty answer.
 
         Raises:
             InputError: The server refuses, or stays out of reach.
         """
-        options = self.options
-        body = {
-            "model": self.model,
-            "messages": [{"role": "user", "content": prompt}],
-            "temperature": options.temperature,
-            "max_tokens": options.max_tokens,
-        }
-        if options.temperature:
-            body["seed"] = seed
-        data = json.dumps(body).encode()
-        for attempt in range(options.retries + 1):
-            wait = FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.5)
-            try:
-                status, cause, pause = self._post(data)
-                wait = pause or wait
-            except (OSError, UnicodeError, http.client.HTTPException) as error:
-                status = OUT_OF_REACH
-                cause = str(getattr(error, "reason", "") or error or type(error).__name__)
-            if status < 300:
-                with contextlib.suppress(ValueError):
-                    return _read_reply(cause)
-            elif status < 500 and status not in RETRIED:
-                break
-            if attempt < options.retries:
-                time.sleep(min(wait, LONGEST_WAIT))
-        if status < 300:
+        try:
+            reply = self.client.chat.completions.create(
+                model=self.model,
+                messages=[{"role": "user", "content": prompt}],
+                temperature=self.options.temperature,
+                max_tokens=self.options.max_tokens,
+                **({"seed": seed} if self.options.temperature else {}),
+            )
+            text = reply.choices[0].message.content or ""
+        except self.library.APIError as error:
+            cause = self._without_key(f"{error} {error.__cause__ or ''}")
+            cure = (
+                f"check --endpoint, the model's name and the variable {self.options.key_variable}"
+            )
+            cause = f"{' '.join(cause.split())[:200]}; {cure}"
+            raise InputError(
+                f"{self.url}: {cause}; run the same command again to continue"
+            ) from None
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return Answer("")
-        cause = f"{' '.join(cause.split())[:200]} (attempts: {attempt + 1})"
-        cure = f"check --endpoint, the model's name and the variable {options.key_variable}"
-        raise InputError(f"{self.url}: {cause}; {cure}; run the same command again to continue")
+        usage = getattr(reply, "usage", None)
+        tokens = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
+        return Answer(self._without_key(text), tokens)
 
-    def _post(self, body: bytes) -> tuple[int, str, float]:
-        """Return the status, the text without the key, and the seconds to wait (0: any)."""
-        headers = {"Content-Type": "application/json"}
-        if self.key:
-            headers["Authorization"] = f"Bearer {self.key}"
-        request = urllib.request.Request(self.url, body, headers)
-        with self._open(request, timeout=self.options.timeout) as reply:
-            text = reply.read(MAX_REPLY).decode(errors="replace")
-        pause = 0.0
-        with contextlib.suppress(TypeError, ValueError):
-            pause = max(pause, float(reply.headers["Retry-After"]))
-        if reply.status >= 300:
-            text = f"HTTP {reply.status} {text}"
-        return reply.status, text.replace(self.key or "\0", "(key)"), pause
+    def _without_key(self, text: str) -> str:
+        return text.replace(self.key or "\0", "(key)")
 
 
-class _EveryReply(urllib.request.HTTPErrorProcessor):
-    """Returns errors and redirects as replies: a redirect would carry the key to another server."""
-
-    def http_response(self, request: Any, response: Any) -> Any:
-        return response
-
-    https_response = http_response
-
-
-def _read_reply(data: str) -> Answer:
-    """Return the answer in a reply; raise ValueError if it is not one."""
+def _checked_url(url: str) -> str:
     try:
-        reply = json.loads(data)
-        content = reply["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"not a reply of the chat API: {error}") from error
-    usage = reply["usage"] if isinstance(reply.get("usage"), dict) else {}
-    tokens = [usage.get(f"{part}_tokens") for part in ("prompt", "completion")]
-    prompt, answer = (count if isinstance(count, int) else 0 for count in tokens)
-    return Answer(content if isinstance(content, str) else "", (prompt, answer))
+        parts = urllib.parse.urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise InputError(f'endpoint "{url}": must be a URL such as http://localhost:8000/v1')
+    if parts.username or parts.password:
+        raise InputError("the endpoint's URL contains a password; put the key into a variable")
+    return url.rstrip("/").removesuffix("/chat/completions")
 
 
 class LocalModel:
-    """A model in a GGUF file, run by transformers on this machine; one answer at a time."""
+    """A model in a GGUF file. transformers runs it on this machine, one answer at a time."""
 
     def __init__(self, path: Path, options: Options) -> None:
         digest = hashlib.sha256(read_bytes(path, largest=math.inf)).hexdigest()

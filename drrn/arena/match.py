@@ -1,7 +1,7 @@
 """A match: one episode of a player in a solved game, with the regret of every decision.
 
-An answer is the index of an action, or a text that names one; `read_answer` reads it. If it cannot
-be read, a random action is taken, and the decision is marked.
+An answer is the index of an action, or a text that names one. If `read_answer` cannot read it, a
+random action is taken, and the decision is marked.
 """
 
 import random
@@ -18,7 +18,6 @@ from drrn.writing import words
 
 THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.S | re.I)
 NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w]|[.,]\d)")
-MAX_DIGITS = 9  # longer numbers are cut: they name no action either
 LEADING = re.compile(r"[^\w-]*(\d+)(?=[.):\n*]|$)(?![.,]\d)")  # such as "2. Row."
 
 
@@ -67,7 +66,7 @@ class Match:
         self.memory = history
 
     def start(self, seed: int) -> Observation:
-        """Start a new episode; return its first page."""
+        """Start a new episode, and return its first page."""
         self.seed = seed
         self.history = History(self.memory)
         self.tokens: list[tuple[int, int]] = []  # of prompts and answers
@@ -119,7 +118,7 @@ class Match:
 
 
 def read_answer(answer: str, actions: Sequence[str]) -> int | None:
-    """Return the index of the one action that a text names, by number (from 1) or words; or None.
+    """The index of the one action that a text names, by number (from 1) or words, or None.
 
     >>> read_answer("I choose 2, since the sea is calm.", ["Wait.", "Row."])
     1
@@ -133,7 +132,7 @@ def read_answer(answer: str, actions: Sequence[str]) -> int | None:
         return exact[0]
     leading = LEADING.match(text)
     digits = [leading[1]] if leading else NUMBER.findall(text)
-    numbers = {int(number[:MAX_DIGITS]) for number in digits}
+    numbers = {int(number[:9]) for number in digits}  # longer ones name no action either
     if len(numbers) == 1:
         number = numbers.pop()
         return number - 1 if 1 <= number <= len(actions) else None

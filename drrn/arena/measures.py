@@ -11,13 +11,10 @@ from drrn.arena.match import Decision, Result
 from drrn.runs.intervals import interval_of_mean, normalised
 from drrn.stories.playtest.findings import Estimate, mean_of
 
-MAX_ALPHA = 1e6  # in units of 1 / the largest gap
-HALVINGS = 100
-
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its 95 % bootstrap interval; the interval of a single match has no width."""
+    """A mean and its 95 % bootstrap interval. That of a single match has no width."""
 
     mean: float
     low: float
@@ -43,7 +40,7 @@ class Measures:
 
 
 def measures(results: Sequence[Result], best: float, random: float) -> Measures:
-    """Measure a player by its matches; `best` and `random` are the exact expected returns."""
+    """Measure a player by its matches. `best` and `random` are the exact expected returns."""
     decisions = [decision for result in results for decision in result.decisions]
     count = max(len(decisions), 1)
     returns = [result.episode.total for result in results]
@@ -92,10 +89,10 @@ def softmax_alpha(decisions: Sequence[Decision]) -> float:
         return float((np.nansum(weights * gaps, axis=0) / np.nansum(weights, axis=0)).sum())
 
     low = 0.0
-    high = MAX_ALPHA / float(np.nanmax(gaps))
+    high = 1e6 / float(np.nanmax(gaps))
     if expected_regret(low) <= regret:
         return low
-    for _ in range(HALVINGS):
+    for _ in range(100):
         middle = (low + high) / 2
         if expected_regret(middle) > regret:
             low = middle

@@ -47,7 +47,7 @@ class Player:
         self.stop = threading.Event()
 
     def prepare(self, spec: GameSpec, seeds: Sequence[int]) -> Sequence[int]:
-        """Return the seeds of its matches in a game; `seeds` are those of all players."""
+        """The seeds of its matches in a game. `seeds` are those of all players."""
         return seeds
 
     def chooser(self, seed: int) -> Chooser:
@@ -88,7 +88,7 @@ REFERENCES: dict[str, type[Player]] = {"random": RandomPlayer, "best": BestPlaye
 
 
 class AgentPlayer(Player):
-    """A trained agent; the replica with the number seed modulo replicas plays."""
+    """A trained agent. The replica with the number seed modulo replicas plays."""
 
     def __init__(self, name: str, folder: Path) -> None:
         from drrn.runs.agent import Agent
@@ -105,7 +105,7 @@ class AgentPlayer(Player):
 
 
 class ModelPlayer(Player):
-    """A language model; answers are taken from the cache if possible."""
+    """A language model. Answers are taken from the cache if possible."""
 
     def __init__(self, name: str, model: str, options: Options) -> None:
         self.options = options
@@ -211,7 +211,7 @@ class PersonPlayer(Player):
             raise InputError(f'person "{person}" has no finished games; {cure}.{near}')
 
     def prepare(self, spec: GameSpec, seeds: Sequence[int]) -> Sequence[int]:
-        """Return the seeds of the person's games; the first game with a seed counts."""
+        """The seeds of the person's games. The first game with a seed counts."""
         self.spec = replace(spec, shuffle=False)
         names = (name_of(spec), spec.source)
         games = [each for each in self.games if each.game in names or each.source in names]
@@ -259,7 +259,7 @@ class FollowedGame(SolvedCompiled):
 
 
 def open_player(name: str, options: Options) -> Player:
-    """Return the player of a name, such as `best` or `agent:runs/demo`; `LABEL=` may precede it."""
+    """The player of a name, such as `best` or `agent:runs/demo`. `LABEL=` may precede it."""
     label, equals, target = name.partition("=")
     target = target if equals else name
     kind, _, rest = target.partition(":")

@@ -5,7 +5,7 @@
 
 A line is written when its match is over, and an answer when it arrives: an interrupted tournament
 loses at most the answers in flight. A decision is [page, choice, best choice, readable, regret,
-gaps]: texts are numbers of the strings in `texts` of this line and all lines before; gaps are
+gaps]. Texts are numbers of the strings in `texts` of this line and all lines before, and gaps are
 [value, count, value, count …].
 """
 
@@ -62,7 +62,7 @@ class Rows:
 
     @classmethod
     def read(cls, path: Path) -> "Rows":
-        """Read a file, in the order of the seeds; a last line that was cut short is dropped."""
+        """Read a file, in the order of the seeds. A last line that was cut short is dropped."""
         lines = read_lines(path)
         if lines and not lines[-1].endswith("\n"):
             write(path, "".join(lines[:-1]))
@@ -144,7 +144,7 @@ def play(
     folder: Path,
     hide: Callable[[str], str] = str,
 ) -> list[Result]:
-    """Play the matches that have no row yet; `hide` returns what is written in place of a text."""
+    """Play the matches that have no row yet. `hide` returns what is written in place of a text."""
     header = {
         "game": name_of(spec),
         "words": spec.paraphrased or "",
@@ -166,7 +166,7 @@ def play(
 
 
 def _matches(game: SolvedGame, player: Player, seeds: Sequence[int]) -> Iterator[Result]:
-    """Yield each match when it is over; several are played at once if possible."""
+    """Yield each match when it is over. Several are played at once if possible."""
     finished: SimpleQueue[Future[Result]] = SimpleQueue()
     pool = ThreadPoolExecutor(player.concurrency)
     try:

@@ -1,32 +1,37 @@
 """The Markov chain of a compiled game under a policy: expected visits and values.
 
 Both solve linear equations x = first + A·x, as the series first + A·first + A²·first + … Most such
-series converge quickly. Where loops are hardly ever left they do not; then the equations are solved
-directly, one strongly connected component after another, in topological order.
+series converge quickly. Where loops are hardly ever left, the equations are solved directly, one
+strongly connected component after another, in topological order.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
+from drrn.arrays import ranges
 from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals
 from drrn.errors import InputError
-from drrn.text import ranges
 
-PRECISION = 1e-12
-QUICK_TERMS = 400  # after this many terms, the equations are solved instead
-WINDOW = 16  # terms over which the rate of convergence is measured
-MAX_SOLVED = 4_000  # states of a component that is solved directly
-MAX_TERMS = 1_000_000
-ILL_CONDITIONED = 1e9  # growth beyond which rounding errors matter
-MAX_ELIMINATED = 2_000  # states of a component that is solved without subtraction
+
+@dataclass(frozen=True)
+class Budget:
+    """When a series is cut, and which equations are solved in its place."""
+
+    precision: float = 1e-12  # of the sum, relative to its largest number
+    quick_terms: int = 400  # after which the equations are solved
+    terms: int = 1_000_000  # of a series whose equations are too many
+    solved: int = 4_000  # largest number of states of a component that is solved directly
+    eliminated: int = 2_000  # the same without subtraction
 
 
 def uniform(graph: Compiled) -> Floats:
-    """Return the probability of each slot under random play."""
+    """The probability of each slot under random play."""
     return (1.0 / np.maximum(graph.count, 1))[graph.slot_state]
 
 
 def softmax_of_slots(graph: Compiled, q: Floats, scale: float = 1.0) -> Floats:
-    """Return the probability of each slot, proportional to exp(scale · q)."""
+    """The probability of each slot, proportional to exp(scale · q)."""
     states = graph.slot_state
     largest = np.full(len(graph), -np.inf)
     np.maximum.at(largest, states, scale * q)
@@ -38,7 +43,10 @@ def softmax_of_slots(graph: Compiled, q: Floats, scale: float = 1.0) -> Floats:
 class Chain:
     """Transitions between states with their probabilities, and the start distribution."""
 
-    def __init__(self, graph: Compiled, probabilities: Floats) -> None:
+    def __init__(
+        self, graph: Compiled, probabilities: Floats, budget: Budget | None = None
+    ) -> None:
+        self.budget = budget or Budget()
         states = graph.slot_state
         rows = graph.row
         if graph.slot_groups is not None:
@@ -56,15 +64,15 @@ class Chain:
         self.ended = graph.ended
 
     def leads_to(self, target: Flags) -> Flags:
-        """Return the states from which the target can be reached."""
+        """The states from which the target can be reached."""
         return _closure(target, self.successor, self.origin)
 
     def reached(self) -> Flags:
-        """Return the states that can be reached from the start."""
+        """The states that can be reached from the start."""
         return _closure(self.start > 0, self.origin, self.successor)
 
     def visits(self, steps: int | None = None) -> Floats:
-        """Return the expected number of visits of each state.
+        """The expected number of visits of each state.
 
         Without a number of steps, a state from which no ending can be reached counts only its first
         visit, since play never leaves such states.
@@ -73,18 +81,17 @@ class Chain:
         if steps is None:
             continues &= self.leads_to(self.ended)
         arrows = continues[self.origin]
-        terms = MAX_TERMS if steps is None else steps
-        chance = self.chance[arrows]
-        return series(self.start, self.origin[arrows], self.successor[arrows], chance, terms)
+        arguments = (self.start, self.origin[arrows], self.successor[arrows], self.chance[arrows])
+        return series(*arguments, steps, budget=self.budget)
 
     def value(
         self,
         pay: Floats,
         discount: float = 1.0,
         worth: Floats | None = None,
-        terms: int = MAX_TERMS,
+        terms: int | None = None,
     ) -> Floats:
-        """Return the expected sum of what arrivals pay, for each state.
+        """The expected sum of what arrivals pay, for each state.
 
         Where `worth` is a number, play stops with that value. Undiscounted, the sum is infinite
         where play can continue for ever among states that pay.
@@ -103,11 +110,12 @@ class Chain:
         chance = self.chance[steps]
         immediate = chance * (pay + discount * np.where(continues, 0.0, worth))[successor]
         immediate = totals(origin, immediate, len(worth))
-        total = series(immediate, successor, origin, discount * chance, terms, backwards=True)
+        arguments = (immediate, successor, origin, discount * chance, terms)
+        total = series(*arguments, backwards=True, budget=self.budget)
         return np.where(continues, total, worth)
 
     def _unpaid_forever(self, pay: Floats) -> Flags:
-        """Return the states from which play continues for ever without paying."""
+        """The states from which play continues for ever without paying."""
         states: Flags = ~self.ended
         while (leave := states[self.origin] & ~(states & (pay == 0))[self.successor]).any():
             states[self.origin[leave]] = False
@@ -115,7 +123,7 @@ class Chain:
 
 
 def _closure(states: Flags, source: Ints, target: Ints) -> Flags:
-    """Return the states that can be reached by arrows from source to target."""
+    """The states that can be reached by arrows from source to target."""
     states = states.copy()
     while not states[(more := target[states[source]])].all():
         states[more] = True
@@ -130,51 +138,67 @@ def series(
     source: Ints,
     target: Ints,
     weight: Floats,
-    terms: int = MAX_TERMS,
+    terms: int | None = None,
     *,
     backwards: bool = False,
+    budget: Budget | None = None,
 ) -> Floats:
-    """Return the sum of the series, where A maps weight · x[source] to target.
+    """The sum of the series, where A maps weight · x[source] to target.
 
     Args:
-        terms: Sum at most this many terms.
+        first: The first term.
+        source: Where each weight is taken from.
+        target: Where it is added.
+        weight: The entries of A.
+        terms: The number of terms. None sums all of them.
         backwards: Whether a step of the chain leads from target to source (values are carried
             back) instead of from source to target.
+        budget: When the equations are solved in place of the sum.
     """
-    total, converged = _sum(first, source, target, weight, min(terms, QUICK_TERMS))
+    budget = budget or Budget()
+    quick = budget.quick_terms if terms is None else min(terms, budget.quick_terms)
+    total, converged = _sum(first, source, target, weight, quick, budget.precision)
     if converged:
         return total
-    if terms < MAX_TERMS:
-        return _sum(first, source, target, weight, terms)[0]
-    return solve_by_components(first, source, target, weight, backwards=backwards)
+    if terms is not None and terms < budget.terms:
+        return _sum(first, source, target, weight, terms, budget.precision)[0]
+    return solve_by_components(first, source, target, weight, backwards=backwards, budget=budget)
 
 
 def _sum(
-    first: Floats, source: Ints, target: Ints, weight: Floats, terms: int
+    first: Floats, source: Ints, target: Ints, weight: Floats, terms: int, precision: float
 ) -> tuple[Floats, bool]:
-    """Return the sum of the terms, and whether it has converged."""
+    """The sum of the terms, and whether it has converged."""
+    window = 16  # terms over which the rate of convergence is measured
     term = first
     earlier = float("inf")
     total: Floats = first.copy()
     for number in range(1, terms + 1):
         term = totals(target, weight * term[source], len(first))
         total += term
-        if number % WINDOW == 0:
+        if number % window == 0:
             largest = float(np.abs(term).max())
             if largest == 0:
                 return total, True
             if largest < earlier:
-                rest = WINDOW * largest / (1 - largest / earlier)
-                if rest < PRECISION * np.abs(total).max():
+                rest = window * largest / (1 - largest / earlier)
+                if rest < precision * np.abs(total).max():
                     return total, True
             earlier = largest
     return total, False
 
 
 def solve_by_components(
-    first: Floats, source: Ints, target: Ints, weight: Floats, *, backwards: bool = False
+    first: Floats,
+    source: Ints,
+    target: Ints,
+    weight: Floats,
+    *,
+    backwards: bool = False,
+    budget: Budget | None = None,
 ) -> Floats:
     """Solve the equations, one strongly connected component after another."""
+    budget = budget or Budget()
     component = strong_components(len(first), source, target)
     across = component[source] != component[target]
     origin = target if backwards else source
@@ -199,26 +223,34 @@ def solve_by_components(
             local_source = np.searchsorted(members, tails[inside])
             matrix = local_source, local_target, weights[inside]
             total[members] = _solve_component(
-                total[members], *matrix, leaving[members], backwards=backwards
+                total[members], *matrix, leaving[members], backwards=backwards, budget=budget
             )
     return total
 
 
 def _solve_component(
-    first: Floats, source: Ints, target: Ints, weight: Floats, leaving: Floats, *, backwards: bool
+    first: Floats,
+    source: Ints,
+    target: Ints,
+    weight: Floats,
+    leaving: Floats,
+    *,
+    backwards: bool,
+    budget: Budget,
 ) -> Floats:
-    if len(first) > MAX_SOLVED:
-        return _sum(first, source, target, weight, MAX_TERMS)[0]
+    if len(first) > budget.solved:
+        return _sum(first, source, target, weight, budget.terms, budget.precision)[0]
     matrix = np.zeros((len(first), len(first)))
     np.add.at(matrix, (target, source), weight)
     try:
         solution = np.asarray(np.linalg.solve(np.eye(len(first)) - matrix, first), np.float64)
     except np.linalg.LinAlgError:  # never left, to floating-point precision
         solution = np.full(len(first), np.inf)
-    grows = np.abs(solution).max() >= ILL_CONDITIONED * np.abs(first).max()
+    # beyond this growth, rounding errors matter
+    grows = np.abs(solution).max() >= 1e9 * np.abs(first).max()
     if not grows or not leaving.any():
         return solution
-    if len(first) > MAX_ELIMINATED:
+    if len(first) > budget.eliminated:
         raise InputError(
             f"play hardly ever leaves a loop of {len(first):,} states, so its exact score exceeds "
             "floating-point precision; sample it, or use a smaller α"
@@ -232,8 +264,8 @@ def solve_without_subtraction(
 ) -> Floats:
     """Solve the equations where 1 minus the probability of staying would round to 0.
 
-    Eliminates states one by one, using only the probabilities of steps [from, to] and of leaving;
-    nothing is ever subtracted (Grassmann, Taksar, Heyman 1985).
+    Eliminates states one by one, using only the probabilities of steps [from, to] and of leaving.
+    Nothing is ever subtracted (Grassmann, Taksar, Heyman 1985).
     """
     steps = steps.copy()
     leaving = leaving.copy()

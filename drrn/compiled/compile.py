@@ -23,16 +23,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from drrn.arrays import Hashes, mix, ranges, starts_of
 from drrn.compiled.game import Compiled, Floats, Ints, totals
 from drrn.compiled.search import BreadthFirst, EndingId, Face, States, TooLargeError, refusal
 from drrn.errors import InputError
 from drrn.files import home, slug, write_atomically
 from drrn.game import contract
 from drrn.game.contract import Enumerable, Game, Searchable
-from drrn.text import Hashes, mix, ranges, starts_of
 
 LIMIT = 200_000  # states
-MOST_STATES = 50_000  # of a game that is compiled without being asked for
+MOST_STATES = 50_000  # states of a game that is compiled although nobody asked for it
 MEMORY = 2_000  # MB
 METHODS = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
 
@@ -43,8 +43,6 @@ UNREADABLE = (
 CODE = ("game", "compiled", "stories", "worlds", "suites")  # packages that results depend on
 TABLES = "tables"  # everything that is not an array, as JSON
 
-MAX_LOOKUPS = 400_000_000
-ROUNDS = 8  # between two counts of the hashes
 SCALE = math.lcm(*range(1, 37))  # makes thirds, sixths, tenths … whole numbers, which add exactly
 
 Progress = Callable[[int], None]
@@ -71,7 +69,7 @@ def compile_game(
             without a fingerprint is not cached, since changes to it could not be detected.
 
     Raises:
-        InputError: The game cannot be compiled; the message has the reason.
+        InputError: The game cannot be compiled.
 
     Example:
         >>> game = drrn.compile_game(drrn.make("long-watch"))
@@ -109,14 +107,14 @@ def _is_within(compiled: Compiled, limit: int, memory: int) -> bool:
 
 
 def can_be_compiled(game: Game) -> bool:
-    """Whether the game lists its outcomes; it may still have too many states."""
+    """Whether the game lists its outcomes. It may still have too many states."""
     return isinstance(game, (Compiled, Enumerable, Searchable))
 
 
 def _search_once(
     game: Game, path: Path | None, limit: int, memory: int, progress: Progress | None
 ) -> States:
-    """Return the game's states; a failed search with a time limit is recorded, not repeated."""
+    """The game's states. A failed search with a time limit is recorded, not repeated."""
     seconds = contract.story_of(game).search_seconds
     if path is None or seconds is None:
         return _search(game, limit, memory, progress)
@@ -174,7 +172,7 @@ def _cache_path(game: Game, folder: Path) -> Path:
 
 @memoise
 def _code_hash() -> str:
-    """Hash the code that compiles games, so that files of other versions are not used."""
+    """Hash the compiler's source: a cache of another version is ignored."""
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
     for part in CODE:
@@ -184,7 +182,7 @@ def _code_hash() -> str:
 
 
 def _load(path: Path, shuffle: bool) -> Compiled | None:
-    """Return the compiled game in a file; None if it is missing or unreadable (logged)."""
+    """The compiled game in a file, or None if it is missing or unreadable (logged)."""
     if not path.is_file():
         return None
     try:
@@ -201,7 +199,7 @@ def _load(path: Path, shuffle: bool) -> Compiled | None:
 
 
 def _save(compiled: Compiled, path: Path) -> None:
-    """Write a compiled game atomically; a folder that cannot be written to is logged."""
+    """Write a compiled game atomically. A folder that cannot be written to is logged."""
     arrays: dict[str, Any] = {}
     tables: dict[str, Any] = {}
     for name in [each.name for each in dataclasses.fields(compiled) if each.name != "shuffle"]:
@@ -229,7 +227,7 @@ def _save(compiled: Compiled, path: Path) -> None:
 
 
 def assemble(game: Game, states: States) -> Compiled:
-    """Return the compiled game. Row 0 stays the opening; states and rows keep their order."""
+    """The compiled game. Row 0 stays the opening, and states and rows keep their order."""
     faces = _Faces(states.faces)
     page_action, page_first = _flat(faces.menus)
     of_state, count, graph = _merge(states, faces, page_action, page_first)
@@ -262,7 +260,7 @@ def assemble(game: Game, states: States) -> Compiled:
 
 
 def _numbers() -> defaultdict[Any, int]:
-    """Return interned values: each distinct value gets the next id."""
+    """Interned values: each distinct value gets the next id."""
     return defaultdict(itertools.count().__next__)
 
 
@@ -330,7 +328,7 @@ def _merge(
 def _merge_outcomes(
     rows: Ints, row_first: Ints, successor: Ints, probability: Floats
 ) -> dict[str, Any]:
-    """Return the outcomes of some rows; those that lead to the same state are added."""
+    """The outcomes of some rows. Those that lead to the same state are added."""
     counts = np.diff(row_first)[rows]
     old = ranges(row_first[rows], counts)
     size = int(successor.max()) + 1
@@ -344,13 +342,21 @@ def _merge_outcomes(
 
 
 def _behaviour_hashes(
-    kind: Ints, first: Ints, action: Ints, row: Ints, row_first: Ints, after: Ints, weight: Hashes
+    kind: Ints,
+    first: Ints,
+    action: Ints,
+    row: Ints,
+    row_first: Ints,
+    after: Ints,
+    weight: Hashes,
+    most_lookups: int = 400_000_000,
 ) -> tuple[Hashes, Hashes]:
-    """Return hashes of states and of rows that are equal if they behave the same.
+    """Hashes of states and of rows that are equal if they behave the same.
 
-    `kind` numbers what a state shows and pays, `action` the words of each slot; the order of a
+    `kind` numbers what a state shows and pays, `action` the words of each slot. The order of a
     state's slots does not matter.
     """
+    rounds = 8  # between two counts of the hashes
     action_hash = mix(action.astype(np.uint64))
     kind_hash = mix(kind.astype(np.uint64) + np.uint64(1))
     states = kind_hash
@@ -358,25 +364,25 @@ def _behaviour_hashes(
     lookups = 0
     while (count := len(np.unique(states))) > distinct:
         distinct = count
-        lookups += ROUNDS * (len(states) + len(after))
-        if lookups > MAX_LOOKUPS:  # long chains need as many rounds as they are long: do not merge
+        lookups += rounds * (len(states) + len(after))
+        if lookups > most_lookups:  # long chains need as many rounds as they are long: do not merge
             states = mix(np.arange(len(states), dtype=np.uint64))
             break
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             rows = _sums(weight * states[after], row_first)
             states = mix(kind_hash + mix(_sums(mix(rows[row] + action_hash), first)))
     return states, _sums(weight * states[after], row_first)
 
 
 def _sums(values: Hashes, first: Ints) -> Hashes:
-    """Sum each range, modulo 2⁶⁴; an empty range gives 0."""
+    """Sum each range, modulo 2⁶⁴. An empty range gives 0."""
     cumulative = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
     sums: Hashes = cumulative[first[1:]] - cumulative[first[:-1]]
     return sums
 
 
 def _first_occurrences(hashes: Hashes) -> tuple[Ints, Ints]:
-    """Return the index of each distinct hash's first occurrence, and each hash's number."""
+    """The index of each distinct hash's first occurrence, and each hash's number."""
     _, index, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     order = np.argsort(index)
     number = np.empty_like(order)
@@ -385,7 +391,7 @@ def _first_occurrences(hashes: Hashes) -> tuple[Ints, Ints]:
 
 
 def _flat(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Return the concatenation of lists, and the start of each."""
+    """The concatenation of lists, and the start of each."""
     items = _ints([item for items in lists for item in items])
     return items, starts_of([len(items) for items in lists])
 

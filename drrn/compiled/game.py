@@ -17,19 +17,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.arrays import ranges
 from drrn.compiled.search import EndingId, first_words
 from drrn.game.contract import Observation, check_index
 from drrn.game.episodes import CIRCLE
-from drrn.text import ranges
 
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Draw = Callable[[Ints], Ints]
 
-LANES = 10_000
-MAX_VISITS = 100_000_000  # bytes: lanes times pages
-WIDE = 64  # actions of a page; beyond this, states are not stored as a padded table
+WIDE = 64  # actions of a page beyond which states are not stored as a padded table
 SALT = 0x67616D65  # "game": a policy with the same seed draws independently
 NOT_PLAYED = "name title raw_states raw_complete live_states search_bytes unreached shuffle".split()
 
@@ -58,9 +56,9 @@ class Played:
 
 @dataclass(eq=False)
 class Compiled:
-    """All states of a game, and the outcomes of their actions, as arrays; a game like any other.
+    """All states of a game, and the outcomes of their actions, as arrays. It is a game, too.
 
-    An action of a state is a slot; its possible outcomes are a row; row 0 is the opening. An
+    An action of a state is a slot. Its possible outcomes are a row. Row 0 is the opening. An
     array named `…first` delimits the arrays after it: the entries of i are first[i] to
     first[i + 1]. A page is what a player sees: a text and its actions. All states of a page list
     its actions in the same order.
@@ -194,7 +192,7 @@ class Compiled:
     # --- one episode
 
     def another(self) -> "Compiled":
-        """Return a copy with its own state and random generator; the arrays are shared."""
+        """A copy with its own state and random generator. The arrays are shared."""
         twin = copy.copy(self)
         twin.__post_init__()
         return twin
@@ -210,13 +208,13 @@ class Compiled:
 
     @property
     def ending(self) -> str | None:
-        """Name of the ending that was reached (in a story, the passage); None before that."""
+        """Name of the ending that was reached (in a story, the passage), or None."""
         number = int(self.ending_at[self._state]) if self._state >= 0 else -1
         return self.endings[number].passage if number >= 0 else None
 
     @property
     def state(self) -> int:
-        """The state of the episode; -1 before its start."""
+        """The state of the episode, -1 before its start."""
         return self._state
 
     @property
@@ -225,7 +223,7 @@ class Compiled:
         return self._slots
 
     def go_to(self, state: int) -> Observation:
-        """Continue the episode in a state; its actions are in the author's order."""
+        """Continue the episode in a state, with its actions in the author's order."""
         self._state = state
         self._slots = list(range(int(self.first[state]), int(self.first[state + 1])))
         return self.observation(state, self._slots)
@@ -257,33 +255,39 @@ class Compiled:
         seed: int,
         record: bool = False,
         again: Floats | None = None,
+        lanes: int = 10_000,
+        most_visits: int = 100_000_000,
     ) -> Played:
         """Play many episodes at once.
 
         Args:
-            policy: The probability of each slot; None for random play.
+            policy: The probability of each slot. None plays randomly.
             episodes: How many to play.
             seed: Determines all episodes.
             record: Whether to return every transition.
             again: The probability of each slot on a page where the episode is in a circle (see
                 `episodes.CIRCLE`), if it differs from `policy`.
+            lanes: The largest number of episodes at once.
+            most_visits: The largest product of lanes and pages with `again`: a byte each.
         """
         random = np.random.default_rng([SALT, seed])
-        count = min(LANES, episodes)
+        count = min(lanes, episodes)
         if again is not None:
-            count = min(count, max(1, MAX_VISITS // len(self.page_text)))
+            count = min(count, max(1, most_visits // len(self.page_text)))
         choose = _chooser(self, policy, random, again)
         arrive = arrivals(self, random)
-        lanes = Lanes(self, arrive, episodes, count)
+        running = Lanes(self, arrive, episodes, count)
         steps: list[tuple[Ints | Flags, ...]] = []
-        while lanes.start_and_finish():
-            circle = np.zeros(lanes.state.size, bool) if again is None else lanes.visit()
-            slot = choose(lanes.state + len(self) * circle)
+        while running.start_and_finish():
+            circle = np.zeros(running.state.size, bool) if again is None else running.visit()
+            slot = choose(running.state + len(self) * circle)
             successor = arrive(self.row[slot])
             if record:  # copies, since lanes change these arrays in place
-                steps.append((lanes.episode.copy(), lanes.state, slot, successor.copy(), circle))
-            lanes.move(successor)
-        return replace(lanes.played, transitions=_steps_taken(steps)) if record else lanes.played
+                episode = running.episode.copy()
+                steps.append((episode, running.state, slot, successor.copy(), circle))
+            running.move(successor)
+        played = running.played
+        return replace(played, transitions=_steps_taken(steps)) if record else played
 
 
 class Lanes:
@@ -304,7 +308,7 @@ class Lanes:
         self.played = Played(np.zeros(episodes), np.zeros(episodes), steps, np.full(episodes, -1))
 
     def start_and_finish(self) -> bool:
-        """Record finished episodes and start new ones; return False when none are left."""
+        """Record finished episodes and start new ones. Returns False when none are left."""
         while True:
             over = (self.game.ended[self.state] | (self.steps >= self.game.max_steps)).nonzero()[0]
             if not over.size:
@@ -318,7 +322,7 @@ class Lanes:
         self.steps += 1
 
     def visit(self) -> Flags:
-        """Count each lane's page; return whether its episode is in a circle."""
+        """Count each lane's page, and return whether its episode is in a circle."""
         starts = (self.steps == 0) | (self.game.reward[self.state] > 0)
         self.visits[self.number[starts]] = 0
         here = self.number, self.game.page[self.state]
@@ -360,7 +364,7 @@ def _steps_taken(steps: list[tuple[Ints | Flags, ...]]) -> StepsTaken:
 def _chooser(
     game: Compiled, policy: Floats | None, random: np.random.Generator, again: Floats | None
 ) -> Draw:
-    """Return the function from states to slots; with `again`, state i in a circle is S + i."""
+    """The function from states to slots. With `again`, state i in a circle is S + i."""
     first = game.first
     count = game.count
     if policy is None:
@@ -403,7 +407,7 @@ def _by_table(game: Compiled, sums: Sequence[Floats], random: np.random.Generato
 
 
 def _by_sums(game: Compiled, sums: Sequence[Floats], random: np.random.Generator) -> Draw:
-    """For wide pages: one sorted array of sums; those of state i are between i and i + 1."""
+    """For wide pages: one sorted array of sums. Those of state i are between i and i + 1."""
     slots = len(game.row)
     numbers = range(len(sums))
     starts = [number * len(game) + game.slot_state for number in numbers]
@@ -419,7 +423,7 @@ def _by_sums(game: Compiled, sums: Sequence[Floats], random: np.random.Generator
 
 
 def arrivals(game: Compiled, random: np.random.Generator) -> Draw:
-    """Return the function from rows to randomly drawn successor states."""
+    """The function from rows to randomly drawn successor states."""
     counts = np.diff(game.row_first)
     only = np.where(counts > 1, -1, game.successor[game.row_first[:-1]])
     last = game.row_first[1:] - 1

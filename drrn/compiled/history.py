@@ -127,7 +127,7 @@ class EnumerableWithHistory(GameWithHistory):
 
 
 def with_history(game: Game, length: int) -> Game:
-    """Return the game with `length` earlier pages in its texts; with 0, the game itself."""
+    """The game with `length` earlier pages in its texts. With 0, it is the game itself."""
     if length == 0:
         return game
     kind = EnumerableWithHistory if can_be_compiled(game) else GameWithHistory

@@ -24,13 +24,11 @@ from drrn.compiled.solve import random_play, slot_values
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation, Solved, another, step_limit_of, title_of
 
-CONVERGED = 1e-12
-MAX_CACHED = 100_000  # pages whose Q-values are in memory
 REWARDS = ("game", "advantage")  # the game's own, or A*(s, a), which is minus the regret
 
 
 class SolvedGame:
-    """A game with Q* of the current page; `solve_game` makes one."""
+    """A game with Q* of the current page, made by `solve_game`."""
 
     best: float  # expected return of best play
     random: float  # of random play
@@ -54,11 +52,11 @@ class SolvedGame:
         return self.page
 
     def q_star(self) -> Sequence[float]:
-        """Return Q* of each action of the current page; nothing where the episode is over."""
+        """Q* of each action of the current page, empty where the episode is over."""
         raise NotImplementedError
 
     def value(self) -> float:
-        """Return the expected return of best play from the current page on."""
+        """The expected return of best play from the current page on."""
         return max(self.q_star(), default=0.0)
 
     @property
@@ -67,7 +65,7 @@ class SolvedGame:
         return first_words(self.page.text)
 
     def another(self) -> "SolvedGame":
-        """Return a copy with its own episode; what is computed is shared."""
+        """A copy with its own episode. What is computed is shared."""
         twin = copy.copy(self)
         twin.game = another(self.game) or copy.deepcopy(self.game)
         return twin
@@ -78,11 +76,11 @@ class SolvedCompiled(SolvedGame):
 
     game: Compiled
 
-    def __init__(self, game: Compiled, max_steps: int) -> None:
+    def __init__(self, game: Compiled, max_steps: int, most_cached: int = 100_000) -> None:
         super().__init__(game)
         self.max_steps = max_steps
         self._values = values_within(game, max_steps)
-        self._q = lru_cache(MAX_CACHED)(self._q_of)
+        self._q = lru_cache(most_cached)(self._q_of)
         self.best = float(game.start @ self._values[-1])
 
     def q_star(self) -> Sequence[float]:
@@ -103,7 +101,7 @@ class SolvedCompiled(SolvedGame):
         return random_play(self.game, self.max_steps).total
 
     def _q_of(self, state: int, steps_left: int) -> list[float]:
-        """Return Q* of a state's slots with a number of steps left."""
+        """Q* of a state's slots with a number of steps left."""
         graph = self.game
         later = self._values[steps_left - 1]
         rows = graph.row[graph.first[state] : graph.first[state + 1]].tolist()
@@ -136,7 +134,7 @@ def check_rewards(rewards: str) -> str:
 
 
 def solve_game(game: Game) -> SolvedGame:
-    """Return a game with Q* of every page: it is compiled, unless it knows Q* itself.
+    """A game with Q* of every page. It is compiled, unless it knows Q* itself.
 
     Raises:
         InputError: The game cannot be compiled, or has too many states.
@@ -151,8 +149,8 @@ def solve_game(game: Game) -> SolvedGame:
     raise InputError(f"{game.name}: cannot be solved exactly; {cure} (see docs/games.md)")
 
 
-def values_within(graph: Compiled, max_steps: int) -> list[Floats]:
-    """Return the value of each state with 0, 1, 2 … steps left; more steps have the last value."""
+def values_within(graph: Compiled, max_steps: int, precision: float = 1e-12) -> list[Floats]:
+    """The value of each state with 0, 1, 2 … steps left. More steps have the last value."""
     values = [np.zeros(len(graph))]
     starts = graph.first[:-1][~graph.ended]
     for _ in range(max_steps if len(starts) else 0):
@@ -161,6 +159,6 @@ def values_within(graph: Compiled, max_steps: int) -> list[Floats]:
         value[~graph.ended] = np.maximum.reduceat(q, starts)
         values.append(value)
         scale = max(1.0, float(np.abs(value).max()))
-        if float(np.abs(value - values[-2]).max()) <= CONVERGED * scale:
+        if float(np.abs(value - values[-2]).max()) <= precision * scale:
             break
     return values

@@ -12,22 +12,13 @@ from typing import Any, Protocol, runtime_checkable
 from drrn.errors import InputError
 from drrn.game.contract import Enumerable, Game, Outcomes, checked, story_of
 
-TOLERANCE = 1e-9  # allowed difference of an action's total probability from 1
-
-# approximate sizes in CPython, dictionaries included
-ROW_BYTES = 250
-STATE_BYTES = 250
-CELL_BYTES = 8
-OUTCOME_BYTES = 12
-SLOT_BYTES = 4
-
 
 class TooLargeError(Exception):
-    """The search exceeded a limit; the message names it."""
+    """The search exceeded the limit that the message names."""
 
 
 def refusal(game: Game, reason: str) -> InputError:
-    """Return the error for a game that cannot be compiled."""
+    """The error for a game that cannot be compiled."""
     return InputError(f"{game.name} cannot be compiled: {reason}")
 
 
@@ -47,7 +38,7 @@ class EndingId:
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """What a state shows and pays; several states may have the same face."""
+    """What a state shows and pays. Several states may have the same face."""
 
     text: str
     actions: tuple[str, ...]
@@ -65,7 +56,7 @@ class Face:
 class States:
     """The result of a search, as flat lists.
 
-    The actions of state s are first[s] to first[s + 1]; the outcomes of row r are row_first[r] to
+    The actions of state s are first[s] to first[s + 1]. The outcomes of row r are row_first[r] to
     row_first[r + 1]. Row 0 is the opening.
     """
 
@@ -84,11 +75,20 @@ class States:
     def __len__(self) -> int:
         return len(self.face)
 
-    def add_row(self, outcomes: dict[int, float]) -> None:
-        """Append a row: the probability of each successor state."""
+    def add_row(self, outcomes: dict[int, float], cells: int = 0) -> None:
+        """Append a row: the probability of each successor state.
+
+        `cells` is the number of values in the row's key.
+        """
         self.successor.extend(outcomes)
         self.probability.extend(outcomes.values())
         self.row_first.append(len(self.successor))
+        # as measured in CPython, dictionaries included
+        self.bytes += 250 + 8 * cells + 12 * len(outcomes)
+
+    def count_state(self, size: int) -> None:
+        """Count the bytes of a state, with `size` for its key and its text."""
+        self.bytes += 250 + size
 
 
 @runtime_checkable
@@ -96,26 +96,34 @@ class HasEffects(Protocol):
     """A game many of whose actions do the same: each effect of a state is searched once."""
 
     def effects(self, state: Any) -> Sequence[Hashable]:
-        """Return the effect of each action; actions of equal effect have equal outcomes."""
+        """The effect of each action. Actions of equal effect have equal outcomes."""
 
 
 class BreadthFirst:
     """A search of a game's states."""
 
-    def __init__(self, game: Game, limit: int, memory: int) -> None:
-        """Search up to `limit` states, in about `memory` bytes."""
+    def __init__(self, game: Game, limit: int, memory: int, tolerance: float = 1e-9) -> None:
+        """Create a search.
+
+        Args:
+            game: The game.
+            limit: The largest number of states.
+            memory: The largest number of bytes, approximately.
+            tolerance: How far the total probability of an action may be from 1.
+        """
         assert isinstance(game, Enumerable)
         self.game = game
         self.effects = game.effects if isinstance(game, HasEffects) else None
         self.limit = limit
         self.memory = memory
+        self.tolerance = tolerance
         self.states = States()
         self.keys: list[tuple[Hashable, int]] = []  # states in search order, and their faces
         self.numbers: dict[tuple[Hashable, bool], int] = {}
         self.faces: dict[Face, int] = {}
 
     def run(self, progress: Callable[[int], None] | None = None) -> States:
-        """Return all states; row 0 is the opening. Too many states raise a `TooLargeError`."""
+        """All states. Row 0 is the opening. Too many states raise a `TooLargeError`."""
         self._add_row(self.game.opening(), "the start", opening=True)
         for done, (state, face) in enumerate(self.keys, 1):  # the list grows during the loop
             self._expand(state, face)
@@ -137,32 +145,31 @@ class BreadthFirst:
                 what = f'"{page.actions[index]}" on the page "{first_words(page.text)}"'
                 self._add_row(self.game.outcomes(state, index), what)
             self.states.row.append(rows[effect])
-        self.states.bytes += SLOT_BYTES * len(effects)
+        self.states.bytes += 4 * len(effects)
         self.states.first.append(len(self.states.row))
         self.states.face.append(face)
 
     def _add_row(self, outcomes: Outcomes, what: str, opening: bool = False) -> None:
-        """Add the outcomes of an action; their probabilities must sum to 1."""
+        """Add the outcomes of an action, whose probabilities must sum to 1."""
         row: dict[int, float] = {}
         for count, outcome in enumerate(outcomes, 1):
             if not (isinstance(outcome, tuple) and len(outcome) == 2):
                 needed = "it must be a pair (probability, state)"
                 raise refusal(self.game, f"{what} has the outcome {outcome!r:.60}; {needed}")
             chance, state = outcome
-            if not (isinstance(chance, Real) and 0 <= chance <= 1 + TOLERANCE):
+            if not (isinstance(chance, Real) and 0 <= chance <= 1 + self.tolerance):
                 reason = f"has an outcome with the probability {chance!r}"
                 raise refusal(self.game, f"{what} {reason}; it must be between 0 and 1")
             if chance > 0:
                 number = self._number(state, opening)
                 row[number] = row.get(number, 0.0) + float(chance)
             self._check_size(count, what)
-        if abs(excess := math.fsum(row.values()) - 1) > TOLERANCE:
+        if abs(excess := math.fsum(row.values()) - 1) > self.tolerance:
             raise refusal(self.game, f"the probabilities of {what} sum to {excess + 1:g}, not to 1")
         self.states.add_row(row)
-        self.states.bytes += ROW_BYTES + OUTCOME_BYTES * len(row)
 
     def _number(self, state: Hashable, opening: bool) -> int:
-        """Return the number of a state.
+        """The number of a state.
 
         The first page of an episode pays nothing, so an opening state that pays when it is reached
         again counts as two states.
@@ -182,7 +189,7 @@ class BreadthFirst:
             if face_number == len(self.states.faces):
                 self.states.faces.append(face)
             self.keys.append((state, face_number))
-            self.states.bytes += STATE_BYTES + len(face.text)
+            self.states.count_state(len(face.text))
         return number
 
     def _face(self, state: Hashable) -> Face:
@@ -210,6 +217,6 @@ class BreadthFirst:
 
 
 def first_words(text: str, length: int = 40) -> str:
-    """Return the start of a text, cut at a word."""
+    """The start of a text, cut at a word."""
     line = " ".join(text.split())
     return line if len(line) <= length else f"{line[: length - 1].rsplit(' ', 1)[0]}…"

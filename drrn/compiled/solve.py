@@ -1,20 +1,18 @@
 """Exact solutions of a compiled game: the best policy, and the score of any policy.
 
-In all functions, `discount` None means the final reward (what the ending pays; 0 for an endless
-episode), a number means the return at that discount. Episodes have no step limit unless it is
-given.
+In all functions, `discount` None means the final reward: what the ending pays, and 0 for an endless
+episode. A number means the return at that discount. Episodes have no step limit unless it is given.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.compiled.chain import PRECISION, Chain, uniform
+from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals
 from drrn.errors import InputError
 
-CLOSE = 1e-9  # actions whose values differ by less count as equally good
-MAX_SWEEPS = 3_000
+CLOSE = 1e-9  # difference of values below which actions count as equally good
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,14 @@ class Score:
 
 
 def random_play(graph: Compiled, max_steps: int | None = None) -> Score:
-    """Return the score of random play."""
+    """The score of random play."""
     return policy_score(graph, uniform(graph), max_steps)
 
 
 def policy_score(graph: Compiled, probabilities: Floats, max_steps: int | None = None) -> Score:
-    """Return the score of a policy, given the probability of each slot.
+    """The score of a policy, given the probability of each slot.
 
-    With `max_steps`, episodes are truncated; the final reward of a truncated episode is 0.
+    With `max_steps`, episodes are truncated. The final reward of a truncated episode is 0.
     """
     chain = Chain(graph, probabilities)
     visits = chain.visits(max_steps)
@@ -70,21 +68,22 @@ def policy_score(graph: Compiled, probabilities: Floats, max_steps: int | None =
 
 
 def policy_value(graph: Compiled, probabilities: Floats, discount: float | None = None) -> float:
-    """Return the value of a policy at the start."""
+    """The value of a policy at the start."""
     gamma = 1.0 if discount is None else discount
     value = Chain(graph, probabilities).value(pays(graph, discount), gamma)
     return at_start(graph, value, discount)
 
 
-def best(graph: Compiled, discount: float | None = None) -> Solution:
-    """Return the best possible score of a compiled game, to 1e-9, and a policy that reaches it.
+def best(graph: Compiled, discount: float | None = None, *, sweeps: int = 3_000) -> Solution:
+    """The best possible score of a compiled game, to 1e-9, and a policy that reaches it.
 
-    Value iteration from below, with staying in a loop for ever as an option worth 0; otherwise a
-    loop would appear to postpone a bad ending.
+    Value iteration from below, with staying in a loop for ever as an option worth 0. Without this
+    option, a loop would appear to postpone a bad ending.
 
     Args:
         graph: The compiled game.
         discount: None for the final reward, a number for the return at that discount.
+        sweeps: The number of sweeps after which the return counts as unbounded.
 
     Raises:
         InputError: The discount is not between 0 and 1, or the return is unbounded.
@@ -98,9 +97,9 @@ def best(graph: Compiled, discount: float | None = None) -> Solution:
     gamma = 1.0 if discount is None else discount
     choices = _Choices(graph, pay, gamma)
     value = choices.lowest()
-    for sweep in range(1, MAX_SWEEPS):
+    for sweep in range(1, sweeps):
         better = choices.improved(value)
-        done = np.abs(better - value).max() <= PRECISION * max(1.0, np.abs(better).max())
+        done = np.abs(better - value).max() <= 1e-12 * max(1.0, np.abs(better).max())
         value = better
         # where loops are slow, the exact value of the greedy policy is far ahead of the sweeps
         if done or sweep % 100 == 0:
@@ -118,12 +117,12 @@ def best(graph: Compiled, discount: float | None = None) -> Solution:
 
 
 def pays(graph: Compiled, discount: float | None) -> Floats:
-    """Return the reward of each state; without a discount, that of endings alone."""
+    """The reward of each state. Without a discount, that of endings alone."""
     return np.where(graph.ended, graph.reward, 0.0) if discount is None else graph.reward
 
 
 def at_start(graph: Compiled, value: Floats, discount: float | None = 1.0) -> float:
-    """Return the mean value over the opening's outcomes, endings included."""
+    """The mean value over the opening's outcomes, endings included."""
     first = np.flatnonzero(graph.start)
     if discount is None:
         value = np.where(graph.ended, graph.reward, value)
@@ -131,13 +130,13 @@ def at_start(graph: Compiled, value: Floats, discount: float | None = 1.0) -> fl
 
 
 def slot_values(graph: Compiled, worth: Floats) -> Floats:
-    """Return the expected worth of each slot's outcomes."""
+    """The expected worth of each slot's outcomes."""
     rows = np.add.reduceat(graph.probability * worth[graph.successor], graph.row_first[:-1])
     return rows[graph.row]
 
 
 def one_slot(graph: Compiled, slot: Ints) -> Floats:
-    """Return the probabilities of a deterministic policy."""
+    """The probabilities of a deterministic policy."""
     probabilities = np.zeros(len(graph.row))
     probabilities[slot[slot >= 0]] = 1.0
     return probabilities
@@ -147,7 +146,7 @@ class _Choices:
     """The choices of each state during value iteration.
 
     In a state of `stay`, play can continue for ever at no cost. From a state that is not `sound`,
-    no policy is certain to end or to stay; if steps cost something, its value has no lower bound.
+    no policy is certain to end or to stay. If steps cost something, its value has no lower bound.
     """
 
     def __init__(self, graph: Compiled, pay: Floats, gamma: float) -> None:
@@ -160,7 +159,6 @@ class _Choices:
         self.allowed &= self.sound[graph.slot_state]
 
     def q(self, value: Floats) -> Floats:
-        """Return the value of each slot."""
         return slot_values(self.graph, self.pay + self.gamma * value)
 
     def improved(self, value: Floats) -> Floats:
@@ -169,13 +167,13 @@ class _Choices:
         return np.where(self.sound & ~self.graph.ended, better, 0.0)
 
     def lowest(self) -> Floats:
-        """Return a value that can be reached: random play among allowed slots, until staying."""
+        """A value that can be reached: random play among allowed slots, until staying."""
         counts = totals(self.graph.slot_state, self.allowed, len(self.graph))
         by_chance = self.allowed / np.maximum(counts, 1)[self.graph.slot_state]
         return self.value_of(by_chance, self.stay)
 
     def greedy(self, value: Floats) -> Ints:
-        """Return a best slot of each state that leads closer to an ending, or to staying."""
+        """A best slot of each state that leads closer to an ending, or to staying."""
         good = self.allowed & (self.q(value) >= value[self.graph.slot_state] - CLOSE)
         settled = self.stay & (value <= CLOSE)
         if self.gamma < 1:
@@ -191,12 +189,12 @@ class _Choices:
             near = near | (nearer >= 0)
 
     def value_of(self, probabilities: Floats, stopped: Flags) -> Floats:
-        """Return the value of a policy that stops in some states, and where it is not sound."""
+        """The value of a policy that stops in some states, and where it is not sound."""
         worth = np.where(stopped | ~self.sound, 0.0, np.nan)
         return Chain(self.graph, probabilities).value(self.pay, self.gamma, worth)
 
     def _stay(self) -> Flags:
-        """Return the states where play can continue for ever at no cost."""
+        """The states where play can continue for ever at no cost."""
         states: Flags = ~self.graph.ended
         while True:
             leave = states & (self._first_of(self._always(states & (self.pay == 0))) < 0)
@@ -205,7 +203,7 @@ class _Choices:
             states = states & ~leave
 
     def _sound(self) -> Flags:
-        """Return the states from which some policy is certain to end or to stay."""
+        """The states from which some policy is certain to end or to stay."""
         sound = np.ones(len(self.graph), bool)
         while True:
             allowed = self._always(sound) & sound[self.graph.slot_state]
@@ -216,12 +214,12 @@ class _Choices:
             sound = reached
 
     def _always(self, states: Flags) -> Flags:
-        """Return the slots whose outcomes are all among the states."""
+        """The slots whose outcomes are all among the states."""
         rows = np.logical_and.reduceat(states[self.graph.successor], self.graph.row_first[:-1])
         return rows[self.graph.row]
 
     def _first_of(self, slots: Flags) -> Ints:
-        """Return the first of some slots in each state; -1 if it has none of them."""
+        """The first of some slots in each state, -1 if it has none of them."""
         chosen = np.flatnonzero(slots)[::-1]
         slot = np.full(len(self.graph), -1)
         slot[self.graph.slot_state[chosen]] = chosen

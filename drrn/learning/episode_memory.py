@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.arrays import Ids, ranges
 from drrn.learning import equations
 from drrn.learning.equations import BackwardOrder, Floats
 from drrn.learning.experience import Steps
@@ -17,7 +18,7 @@ from drrn.learning.memory import Memory
 from drrn.learning.menus import groups_by_width
 from drrn.models import Pages
 from drrn.settings import LearnerSettings
-from drrn.text import Ids, State, ranges
+from drrn.text import State
 
 
 class EpisodeMemory(Memory):

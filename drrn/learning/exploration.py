@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.arrays import Ids, ranges
 from drrn.learning.elimination import Elimination
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import GREEDY, Floats, Probabilities, Q, greedy, softmax
@@ -23,7 +24,7 @@ from drrn.learning.experience import Steps
 from drrn.models.base import Pages
 from drrn.models.word_table import small_random
 from drrn.settings import Settings
-from drrn.text import Ids, Lexicon, State, Store, ranges
+from drrn.text import Lexicon, State, Store
 
 
 class Optimism:

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.learning.equations import squared
 from drrn.learning.experience import Steps
@@ -20,7 +21,7 @@ from drrn.learning.optimisers import OPTIMISERS, Optimiser
 from drrn.models.base import Model, Pages
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
-from drrn.text import Ids, State
+from drrn.text import State
 
 Generators = Sequence[np.random.Generator]  # one for each replica
 Alpha = float | NDArray[np.float64]  # α of all replicas, or of each

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.learning.equations import n_step_rewards, q_targets
 from drrn.learning.experience import Steps
@@ -18,7 +19,7 @@ from drrn.learning.memory import Memory
 from drrn.models.base import NARROW, Model, Pages, Reader
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State
+from drrn.text import State
 
 
 class ReplayBuffer(Memory):

@@ -13,13 +13,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from drrn.arrays import Ids, ranges
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import GREEDY, Floats
 from drrn.learning.learner import Generators, Learner
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings
-from drrn.text import Ids, State, ranges
+from drrn.text import State
 
 
 class Average:

@@ -8,11 +8,12 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from drrn.arrays import Ids
 from drrn.learning.learner import Generators
 from drrn.models.base import Model, Pages
 from drrn.models.encoders.vectors import VectorEncoder
 from drrn.settings import Settings
-from drrn.text import Ids, Lexicon, Store
+from drrn.text import Lexicon, Store
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Attention: the mean of a text's word vectors, with weights that depend on the other text.
 
 The weight of a word of the state depends on the action, and that of a word of the action on the
-state; so a text has a vector for each text it is paired with. Where a model reads a text alone, a
+state. So a text has a vector for each text it is paired with. Where a model reads a text alone, a
 learned query replaces the other text.
 """
 
@@ -18,10 +18,6 @@ from drrn.models.encoders.base import Encoder, Weights, WordBatch, in_sequence
 from drrn.models.encoders.recurrent import WORD_SCALE
 
 POSITION_WIDTH = 16  # sines and cosines of wavelengths from 6 to 20,000 words
-# Limits of one forward pass, for each replica: the words of all pairs take memory.
-PAIRS_AT_ONCE = 2048
-WORDS_AT_ONCE = 2**21
-
 # From the vectors of both texts of each pair, [R, B, A, H] and [R, B, A, H'], to Q [R, B, A].
 QOfPairs = Callable[[Tensor, Tensor], Tensor]
 
@@ -55,9 +51,9 @@ class AttentionEncoder(Encoder):
         return self.attend(model, words, mask, None).squeeze(2)
 
     def attend(self, model: Weights, words: Tensor, mask: Tensor, others: Tensor | None) -> Tensor:
-        """Return vectors [R, N, K, H] of texts from their word vectors [R, N, L, E] and mask.
+        """Vectors [R, N, K, H] of texts from their word vectors [R, N, L, E] and mask.
 
-        `others` are summaries of the K texts paired with each, [R, N, K, S]; None: none.
+        `others` are summaries of the K texts paired with each, [R, N, K, S], or None.
         """
         query = self._query(model, "query", others)
         position_query = self._query(model, "place", others)
@@ -70,7 +66,7 @@ class AttentionEncoder(Encoder):
         return vectors.view(replicas, count, pairs, -1)
 
     def _query(self, model: Weights, part: str, others: Tensor | None) -> Tensor:
-        """q or p for each pair, [R, N, K, …]; for texts read alone, [R, 1, 1, …]."""
+        """q or p for each pair, [R, N, K, …], or [R, 1, 1, …] for texts read alone."""
         bias = model.weights[f"{self.name} {part} b"]
         if others is None:
             return bias.unsqueeze(1)
@@ -92,7 +88,7 @@ def positions(words: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class _Side:
-    """The distinct texts of a batch: as words, if the encoder reads pairs; otherwise as vectors."""
+    """The distinct texts of a batch: as words if the encoder reads pairs, else as vectors."""
 
     encoder: AttentionEncoder | None
     vectors: Tensor  # [R, U, L, E] of words, or [R, U, H]
@@ -148,14 +144,19 @@ def pair_vectors(model: Model, pages: Pages) -> tuple[Tensor, Tensor]:
     return s, a.reshape(replicas, batch, most, -1)
 
 
-def q_by_pairs(model: Model, pages: Pages, q_of: QOfPairs) -> Tensor:
-    """Return Q [R, B, A] of a batch's pairs by `q_of`; without gradients, some pages at a time."""
+def q_by_pairs(
+    model: Model, pages: Pages, q_of: QOfPairs, most_pairs: int = 2048, most_words: int = 2**21
+) -> Tensor:
+    """Q [R, B, A] of a batch's pairs by `q_of`.
+
+    Without gradients, some pages are read at a time: the words of all pairs take memory.
+    """
     count = pages.states.shape[1]
     most = pages.actions.shape[2]
     store = pages.store or model.store
     action_words = most * store.actions.lengths(pages.actions).max(initial=1)
     words = max(action_words, store.states.lengths(pages.states).max(initial=1))
-    at_once = max(1, min(PAIRS_AT_ONCE // most, WORDS_AT_ONCE // int(words)))
+    at_once = max(1, min(most_pairs // most, most_words // int(words)))
     if pages.leaves is not None or count <= at_once:
         return q_of(*pair_vectors(model, pages))
     parts = []

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Encoder, Leaves, Shape, TextBatch, Weights
-from drrn.text import Ids, Lexicon, State, Store
+from drrn.text import Lexicon, State, Store
 
-NARROW = 64  # actions: up to here, pages are padded to the widest of a batch
-MOST_PAIRS = 2**16  # pairs of a page and an action, of all replicas, that are scored together
+NARROW = 64  # actions of a page up to which pages are padded to the widest of a batch
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class Model(Weights):
     pairs = ("", "")  # the encoders of states and actions, if they may read pairs
     reads_pairs = False  # at least one of them does
     indexes_texts = False  # weights belong to ids of texts, so that no text may be forgotten
+    most_pairs = 2**16  # pairs of a page and an action, of all replicas, that are scored together
 
     def __init__(self, shape: Shape, store: Store, seeds: list[int], device: torch.device) -> None:
         super().__init__(shape, store, seeds, device)
@@ -105,15 +106,15 @@ class Model(Weights):
         raise NotImplementedError
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
-        """Return the ids that each encoder reads, [..., N]; pages may have leading axes."""
+        """The ids that each encoder reads, [..., N]. Pages may have leading axes."""
         raise NotImplementedError
 
     def forward(self, pages: Pages) -> Tensor:
-        """Return the Q-values [R, B, A] of pages that were read; anything for missing actions."""
+        """The Q-values [R, B, A] of pages that were read, of any value for missing actions."""
         raise NotImplementedError
 
     def q(self, pages: Pages, readers: Readers | None = None) -> Tensor:
-        """Return the Q-values of pages [R, B, A], without gradients; `readers`: see `read`."""
+        """The Q-values of pages [R, B, A], without gradients."""
         if pages.actions.shape[2] > NARROW and not self.sees_menu:
             return self._q_of_wide(pages, readers)
         with torch.no_grad():
@@ -121,7 +122,7 @@ class Model(Weights):
 
     def q_of_pairs(self, pairs: Pages, readers: Readers | None = None) -> Tensor:
         """Return Q of pages with one action each [R, N], in pieces of bounded size."""
-        size = max(1, MOST_PAIRS // len(pairs.states))
+        size = max(1, self.most_pairs // len(pairs.states))
         parts = []
         for start in range(0, pairs.states.shape[1], size):
             parts.append(self.q(pairs[:, start : start + size], readers))
@@ -130,7 +131,7 @@ class Model(Weights):
         return torch.cat(parts, dim=1).squeeze(2)
 
     def _q_of_wide(self, pages: Pages, readers: Readers | None) -> Tensor:
-        """Score the actions that exist, without padding; 0 elsewhere."""
+        """Score the actions that exist, without padding. The result is 0 elsewhere."""
         mask = pages.mask
         rows = []
         for states, actions, some in zip(pages.states, pages.actions, mask, strict=True):
@@ -142,7 +143,7 @@ class Model(Weights):
         return q
 
     def read(self, pages: Pages, readers: Readers | None = None) -> list[Pages]:
-        """Gather the texts of K batches, [K, R, B]; return each. `readers` replace encoders."""
+        """Gather the texts of K batches, [K, R, B], and return each. `readers` replace encoders."""
         store = pages.store or self.store
         chosen = {**self.encoders, **(readers or {})}
         batches = [pages[k] for k in range(len(pages.states))]
@@ -184,7 +185,7 @@ class Model(Weights):
         return arrays
 
     def restore(self, state: State, source: str) -> None:
-        """Restore what `state` returned; errors name the `source`."""
+        """Restore what `state` returned. Errors name the `source`."""
         self.check_fits(state, source)
         for name in self.weights:
             self.weights[name] = torch.from_numpy(state[f"weight {name}"]).to(self.device)
@@ -222,7 +223,7 @@ class Model(Weights):
         self.encoders[name] = kind(self, name, side, width)
 
     def add_layers(self, prefix: str, width: int, *, first: bool = True) -> None:
-        """Add hidden layers; the product of the `first` one is an encoder's."""
+        """Add hidden layers. The product of the `first` one is an encoder's."""
         if first:
             self.add_bias(f"{prefix}b1", width)
         for layer in range(2, self.shape.layers + 1):
@@ -246,7 +247,7 @@ class Model(Weights):
 
 
 def pick(vectors: Tensor, index: Tensor | None) -> Tensor:
-    """Return vectors [R, U, H] at the indices [R, N]: [R, N, H]; if there are none, all."""
+    """Vectors [R, U, H] at the indices [R, N]: [R, N, H]. Without indices, all of them."""
     if index is None:
         return vectors
     replicas, count, width = vectors.shape

@@ -1,20 +1,15 @@
-"""Baselines: the paper's linear, max-action and per-action DQN; LSTM-DQN; a look-up table."""
+"""Baselines: the paper's linear, max-action and per-action DQN, LSTM-DQN and a look-up table."""
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, pick
 from drrn.models.encoders.base import Encoder, Weights
-from drrn.text import Ids
-
-MOST_CELLS = 2**28  # of a look-up table
-# With more distinct actions than this many menus, products of all states and all actions cost
-# more than those of each page.
-MANY_MENUS = 4
 
 
 class PerActionDQN(Model):
@@ -117,10 +112,10 @@ def _outputs(model: Model, h: Tensor) -> Tensor:
 class VerbObjectDQN(Model):
     """The DQN of Narasimhan et al. (2015) for commands of two words.
 
-    Q(s, a) = (w_verb · [h; 1] + w_object · [h; 1]) / 2; h_l = relu(W_l h_{l-1} + b_l).
+    Q(s, a) = (w_verb · h + b_verb + w_object · h + b_object) / 2, h_l = relu(W_l h_{l-1} + b_l).
 
     With two layers and the encoder `bag` it is BOW-DQN, with `lstm` LSTM-DQN. An action's first
-    word is its verb, the rest its object; an object of several words has the sum of their outputs.
+    word is its verb, the rest its object. An object of several words has the sum of their outputs.
     """
 
     def build(self) -> None:
@@ -160,7 +155,7 @@ class ObjectHead(Encoder):
 def _products(s: Tensor, a: Tensor, index: Tensor | None, most: int) -> Tensor:
     """Multiply s [R, B, H] by the distinct actions' vectors [R, U, H] at [R, B · A]: [R, B, A]."""
     replicas, batch, _ = s.shape
-    if index is None or a.shape[1] > MANY_MENUS * most:
+    if index is None or a.shape[1] > 4 * most:  # products of all pairs would cost more
         return torch.einsum("rbh,rbah->rba", s, pick(a, index).view(replicas, batch, most, -1))
     first = torch.arange(replicas, device=a.device).view(-1, 1, 1) * a.shape[1]
     return torch.bmm(s, a.transpose(1, 2)).gather(2, index.view(replicas, batch, most) - first)
@@ -204,7 +199,7 @@ class LookUpTable(Model):
             return
         rows = max(states, 2 * old.shape[1], 1)
         columns = max(actions, 2 * old.shape[2], 1)
-        if rows * columns * len(self.seeds) > MOST_CELLS:
+        if rows * columns * len(self.seeds) > 2**28:
             sizes = f"{states:,} states by {actions:,} actions"
             raise InputError(f"{sizes} are too many for a table; use another model")
         more = (0, columns - old.shape[2], 0, rows - old.shape[1])

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from drrn import registry
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, pick
-from drrn.text import Ids
 
 
 class DRRN(Model):
-    """Q(s, a) = g(h_s, h_a); h₁ = tanh(W₁ x + b₁), h_l = tanh(W_l h_{l-1} + b_l) on each side."""
+    """Q(s, a) = g(h_s, h_a), h₁ = tanh(W₁ x + b₁), h_l = tanh(W_l h_{l-1} + b_l) on each side."""
 
     def build(self) -> None:
         shape = self.shape
@@ -40,7 +40,7 @@ class DRRN(Model):
         return self.interaction.interact(self, *self.embeddings(pages))
 
     def of_pairs(self, states: Tensor, actions: Tensor) -> Tensor:
-        """Return Q [R, B, A] of texts that were read in pairs; a pair is a page of one action."""
+        """Q [R, B, A] of texts that were read in pairs. A pair is a page of one action."""
         s = self.layers(f"{self.pairs[0]} ", states.flatten(1, 2))  # [R, B · A, H]
         a = self.layers(f"{self.pairs[1]} ", actions.flatten(1, 2)).unsqueeze(2)
         return self.interaction.interact(self, s, a).view(states.shape[:3])
@@ -111,7 +111,7 @@ INTERACTIONS: dict[str, Interaction] = {
 
 
 def interaction_of(name: str) -> Interaction:
-    """Return an interaction by name; a user's may be a plain function of (model, s, a)."""
+    """An interaction by name. A user's may be a plain function of (model, s, a)."""
     value = registry.resolve("interaction", name, INTERACTIONS)
     if isinstance(value, Interaction):
         return value

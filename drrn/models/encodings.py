@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.arrays import Ids
 from drrn.models.base import Model, Pages, Readers, pick
 from drrn.models.encoders.base import Leaves, TextBatch, Weights
-from drrn.text import Ids, Lexicon
+from drrn.text import Lexicon
 
-MOST_CACHED = 2**15  # vectors of an encoder, of all replicas; then the cache starts again
 UNKNOWN = -1
 
 
@@ -34,7 +34,7 @@ class EncodedBatch:
 
 
 def encoding_caches(model: Model) -> Readers:
-    """Return caches for encoders that are slow, unless they read pairs; see `Model.read`.
+    """Caches for encoders that are slow, unless they read pairs. `Model.read` takes them.
 
     A stepped game shows the same pages again and again: each replica encodes a page once in a round
     of play.
@@ -46,18 +46,20 @@ def encoding_caches(model: Model) -> Readers:
 class EncodingCache:
     """The vectors of one encoder's texts, by replica and id, for one store and fixed weights."""
 
-    def __init__(self, model: Model, name: str) -> None:
+    def __init__(self, model: Model, name: str, limit: int = 2**15) -> None:
+        """`limit` is the number of vectors, of all replicas, after which the cache starts again."""
+        self.limit = limit
         self.encoder = model.encoders[name]
         self.count = 0
         self.rows = np.full((len(model.seeds), 1), UNKNOWN)  # [R, texts + 1]; column 0: no text
         self.vectors = torch.empty(0, self.encoder.width, device=model.device)
 
     def gather(self, model: Model, texts: Lexicon, ids: Ids) -> list[EncodedBatch]:
-        """Gather ids [K, R, N], -1 where there is no text; encode those that are not cached."""
+        """Gather ids [K, R, N], -1 where there is no text, and encode those that are not cached."""
         return [self._gather(model, texts, some) for some in ids]
 
     def _gather(self, model: Model, texts: Lexicon, ids: Ids) -> EncodedBatch:
-        if self.count > MOST_CACHED:
+        if self.count > self.limit:
             self.rows[:] = UNKNOWN
             self.count = 0
         size = self.rows.shape[1]
@@ -101,7 +103,7 @@ class EncodingCache:
 class SharedBatch:
     """The texts of pages, or of next pages, which both have one `batch` and one `encoding`.
 
-    The side that is differentiated must be encoded first; the other one gets the same vectors, as
+    The side that is differentiated must be encoded first. The other one gets the same vectors, as
     constants.
     """
 

@@ -1,4 +1,4 @@
-"""Tables of word vectors that grow with the vocabulary; initial values; sums of rows.
+"""Tables of word vectors that grow with the vocabulary, their initial values, sums of rows.
 
 Initial weights depend on a name and a seed alone. So a word starts from the same numbers whether it
 is loaded in advance or met late, and a replica starts from the same numbers alone as in a batch of
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.text import STEP, Ids, Lexicon, Vocabulary, mix
+from drrn.arrays import GAMMA, Ids, mix
+from drrn.text import Lexicon, Vocabulary
 
 # Uniform in ±0.1: the sum over a bag of 75 words then has a spread of about 0.6, where tanh is
 # nearly linear, and initial Q-values differ by less than 1, so that softmax starts by exploring.
@@ -30,7 +31,7 @@ def small_random(
     """Return numbers in ±scale that follow from the names and the seed alone: [names, width]."""
     digests = [hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest() for name in names]
     keys = np.frombuffer(b"".join(digests), "<u8").reshape(-1, 1)
-    bits = mix(keys + STEP * np.arange(width, dtype=np.uint64))  # one stream for each name
+    bits = mix(keys + GAMMA * np.arange(width, dtype=np.uint64))  # one stream for each name
     unit = (bits >> np.uint64(40)).astype(np.float32) / np.float32(2**24)  # [0, 1)
     rows: NDArray[np.float32] = (2 * unit - 1) * np.float32(scale)
     return rows
@@ -45,7 +46,7 @@ def resize_like(tensor: Tensor, like: Tensor) -> Tensor:
 
 
 def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32]) -> Tensor:
-    """Return sums of rows [N, H] times counts; bag i starts at `members[starts[i]]`."""
+    """Sums of rows [N, H] times counts. Bag i starts at `members[starts[i]]`."""
     return functional.embedding_bag(
         torch.from_numpy(members).to(rows.device),
         rows,
@@ -56,7 +57,7 @@ def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32
 
 
 class WordTable:
-    """Word vectors of all replicas, [R, V, H]; V grows with the vocabulary.
+    """Word vectors of all replicas, [R, V, H]. V grows with the vocabulary.
 
     A replica's row is zero until that replica has met the word.
     """
@@ -86,9 +87,9 @@ class WordTable:
         self.known[replica, new] = True
 
     def known_words(self, texts: Lexicon, ids: Ids) -> tuple[Ids, Ids]:
-        """Return the words of texts [R, U] that each replica has met, and their number per text.
+        """The words of texts [R, U] that each replica has met, and their number per text.
 
-        The words are concatenated, the numbers are [R, U]; id -1 is no text.
+        The words are concatenated, the numbers are [R, U]. The id -1 is no text.
         """
         lengths = texts.lengths(ids)
         words = texts.words_of(ids.ravel())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.arrays import Ids, ranges
 from drrn.compiled.game import Compiled, Lanes, Played, arrivals
 from drrn.errors import InputError
 from drrn.game.episodes import Episode
@@ -19,7 +20,7 @@ from drrn.learning.learner import Generators
 from drrn.learning.menus import Menus, groups_by_width
 from drrn.models import Model, Pages
 from drrn.playing.policies import Policy, Rollouts, probabilities_of
-from drrn.text import Ids, Store, ranges
+from drrn.text import Store
 
 
 class CompiledRollouts(Rollouts):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.arrays import Ids
 from drrn.compiled.history import History
 from drrn.game.contract import Game
 from drrn.game.episodes import episode, random_policy
@@ -25,7 +26,6 @@ from drrn.learning.equations import BackwardOrder, group_means, monte_carlo
 from drrn.learning.experience import reward_factor
 from drrn.reading import ON_PAGE, Lookup
 from drrn.settings import STRONG, Settings
-from drrn.text import Ids
 from drrn.writing import words
 
 log = logging.getLogger("drrn")

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.arrays import Ids, ranges
 from drrn.learning.learner import Generators
 from drrn.learning.optimisers import Adam, fused_adam
 from drrn.learning.return_learning import Fits, ReturnLearning
@@ -19,7 +20,7 @@ from drrn.models.drrn import DRRN
 from drrn.models.encoders import vectors as given
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import scaled
-from drrn.text import Ids, Lexicon, ranges
+from drrn.text import Lexicon
 
 KINDS = (BagOfWords, given.MeanOfVectors, given.BagAndVectors, given.SentenceEncoder)  # encoders
 

@@ -11,14 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from drrn.arrays import Ids, starts_of
 from drrn.models.encoders.base import Encoder, Gradient, Leaves, TextBatch, Weights, distinct_texts
 from drrn.models.word_table import bag_sums
-from drrn.text import Ids, Lexicon, starts_of
+from drrn.text import Lexicon
 
 
 @dataclass(frozen=True)
 class BagBatch:
-    """Bags as rows of a flat word table; vectors of another encoder may be added to their sums."""
+    """Bags as rows of a flat word table. Vectors of another encoder may be added to their sums."""
 
     table: str
     rows: Ids  # [W], words of all bags end to end
@@ -75,6 +76,6 @@ class BagOfWords(Encoder):
 
 
 def _argsort(rows: Ids) -> Ids:
-    """Sort stably; numbers below 2¹⁶ by their digits, which is several times as fast."""
+    """Sort stably. Numbers below 2¹⁶ are sorted by their digits, which is several times as fast."""
     small = len(rows) > 0 and rows.max() < 2**16
     return np.argsort(rows.astype(np.uint16) if small else rows, kind="stable")

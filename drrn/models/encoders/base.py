@@ -1,4 +1,4 @@
-"""The base class of encoders, which turn texts into vectors; weights and batches of texts.
+"""The base class of encoders, which turn texts into vectors, and batches of texts.
 
 Shapes: R replicas, N requested texts, U distinct texts, L words of the longest text, E numbers of a
 word's vector, H of a text's vector. Each distinct text of a replica is encoded once in a batch.
@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
 from drrn.models.word_table import SCALE, WordTable, small_random
-from drrn.text import Ids, Lexicon, Store
+from drrn.text import Lexicon, Store
 
 Gradient = tuple[WordTable, Tensor, Tensor]  # a table, rows of its flat form, and their gradients
 
@@ -42,7 +43,7 @@ class Shape:
 
 
 class Weights:
-    """Word tables and weights of all replicas, by name; the base class of models.
+    """Word tables and weights of all replicas, by name. The base class of models.
 
     Replica r, on the first axis, starts from `seeds[r]` and is independent of the others.
     """
@@ -76,10 +77,10 @@ class TextBatch(Protocol):
 
     @property
     def index(self) -> Tensor | None:
-        """Index of each text of the batch among the R · U encoded ones, [R, N]; None: in order."""
+        """Index of each text of the batch among the R · U encoded ones, [R, N]. None: in order."""
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
-        """Return the vectors of distinct texts [R, U, H]; with `leaves`, differentiable."""
+        """The vectors of distinct texts [R, U, H]. With `leaves`, they are differentiable."""
 
 
 # Tensors that a forward pass read from word tables, outside automatic differentiation. From the
@@ -116,11 +117,11 @@ class Encoder:
         """Add the weights of the encoder to the model.
 
         Args:
-            model: has the weights; do not store it, since a copy of it may call `encode`.
+            model: has the weights. Do not store it, since a copy of it may call `encode`.
             name: prefix of the names of its weights.
             side: "states" or "actions": whose texts it reads.
             width: numbers in a text's vector.
-            word_width: numbers in a word's vector; None: `width`; 0: the encoder has no word table.
+            word_width: numbers in a word's vector. None: `width`. 0: there is no word table.
         """
         self.name = name
         self.side = side
@@ -206,9 +207,9 @@ class WordBatch:
 
 
 def in_sequence(vectors: Tensor, layout: Tensor) -> tuple[Tensor, Tensor]:
-    """Return word vectors in the order of texts [R, U, L, E], and the mask of words [R, U, L].
+    """Word vectors in the order of texts [R, U, L, E], and the mask of words [R, U, L].
 
-    `vectors` are of distinct words, [W, E]; `layout` [R, U, L] has W after a text's end.
+    `vectors` are of distinct words, [W, E], and `layout` [R, U, L] has W after a text's end.
     """
     padded = functional.pad(vectors, (0, 0, 0, 1))
     return functional.embedding(layout, padded), layout < len(vectors)

@@ -18,20 +18,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from drrn.arrays import Ids, ranges, starts_of
 from drrn.models.encoders.base import Encoder, Weights, WordBatch, distinct_texts
 from drrn.models.word_table import WordTable
-from drrn.text import Ids, Lexicon, ranges, starts_of
+from drrn.text import Lexicon
 
 # Initial word vectors are uniform in ±1: two small matrices would make smaller ones vanish.
 WORD_SCALE = 1.0
-MOST_NEEDED = 0.9  # share of texts with a gradient beyond which the backward pass visits all
-# inputs for which a gate is 0 or 1 to the last bit
+# Inputs for which a gate is 0 or 1 to the last bit.
 SHUT = -1e4
 OPEN = 1e4
-# words that a backward pass handles together
-GRU_PIECE = 512
-LSTM_PIECE = 1024
-MOST_SPARE = 2  # released blocks of memory that are reused: one for states, one for actions
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
@@ -57,6 +53,7 @@ class RecurrentEncoder(Encoder):
     linear = False
     reads_at_once = True
     gates = 1
+    piece = 512  # words that a backward pass handles together
     idle: tuple[float, ...]  # inputs of the idle word, for each part of `inputs`
     groups: int | None = None  # round the number of texts of a step up to one of `groups` sizes
 
@@ -102,11 +99,11 @@ class RecurrentEncoder(Encoder):
 
 
 def _plan_steps(words: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, WordSteps]:
-    """Return the distinct words [R · W], as rows of the flat table, and the steps that read them.
+    """The distinct words [R · W], as rows of the flat table, and the steps that read them.
 
     `words` are those of all texts end to end, `lengths` [R, U] of texts, the longest first. A
     replica with fewer words than W repeats its first of `room` rows in the table. A step reads a
-    multiple of `group`; texts that have ended read the idle word W.
+    multiple of `group`, and texts that have ended read the idle word W.
     """
     replicas, across = lengths.shape
     owner = np.repeat(np.arange(replicas), lengths.sum(axis=1))
@@ -127,22 +124,30 @@ def _plan_steps(words: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, W
 # --- memory of a pass, and its words on the way back
 
 
-_spare: list[Tensor] = []
+_spare: list[Tensor] = []  # two released blocks: one for states, one for actions
 
 
 class PassMemory:
     """Arrays that steps write: states, which start from zero, and other values, such as gates.
 
     With gradients, every step has separate rows, for the backward pass, which calls `release` in
-    the end; without, two blocks alternate. With `flat`, arrays of a single replica have no replica
-    axis: PyTorch multiplies two matrices faster than two stacks of one.
+    the end. Without gradients, two blocks alternate. With `flat`, arrays of a single replica have
+    no replica axis: PyTorch multiplies two matrices faster than two stacks of one.
     """
 
     def __init__(
-        self, steps: WordSteps, like: Tensor, states: int, widths: list[int], *, flat: bool
+        self,
+        steps: WordSteps,
+        like: Tensor,
+        states: int,
+        widths: list[int],
+        piece: int,
+        *,
+        flat: bool,
     ) -> None:
         """Make arrays of `states` [rows, H], and others of the widths, in multiples of H."""
         self.steps = steps
+        self.piece = piece
         self.replicas, width = like.shape[:2]
         self.flat = flat and self.replicas == 1
         self.keep = torch.is_grad_enabled()
@@ -187,7 +192,7 @@ class PassMemory:
 
     def release(self) -> None:
         """Leave the memory to later passes."""
-        if self.memory is not None and len(_spare) < MOST_SPARE:
+        if self.memory is not None and len(_spare) < 2:
             _spare.append(self.memory)
         self.memory = None
 
@@ -196,7 +201,7 @@ def _take_memory(size: int, like: Tensor) -> Tensor:
     for number, memory in enumerate(_spare):
         if memory.numel() >= size and (memory.device, memory.dtype) == (like.device, like.dtype):
             return _spare.pop(number)
-    if len(_spare) == MOST_SPARE:
+    if len(_spare) == 2:
         _spare.pop(0)
     return like.new_empty(size)
 
@@ -222,7 +227,7 @@ class BackwardPlan:
         self.texts = np.arange(back.shape[1])
         if back.device.type == "cpu":  # on a GPU, waiting for the answer would take longer
             needed = torch.nonzero(back.any(dim=2).any(dim=0)).view(-1).numpy()
-            if len(needed) < MOST_NEEDED * len(self.texts):
+            if len(needed) < 0.9 * len(self.texts):  # else copies cost more than they save
                 self.texts = needed
         self.counts: list[int] = np.searchsorted(self.texts, steps.counts).tolist()
         self.back = back.index_select(1, torch.from_numpy(self.texts).to(back.device))
@@ -264,7 +269,7 @@ class BackwardPlan:
 
 
 class GRUEncoder(RecurrentEncoder):
-    """A gated recurrent unit (Cho et al. 2014); the text is its last state.
+    """A gated recurrent unit (Cho et al. 2014). The text is its last state.
 
     r = σ(x_r + h U_r), z = σ(x_z + h U_z), n = tanh(x_n + r (h U_n + b_n)), x = v W + b,
     h ← (1 - z) n + z h.
@@ -287,7 +292,7 @@ class GRUEncoder(RecurrentEncoder):
         return torch.cat([x_r_z, b_n.expand_as(x_n), x_n], dim=2)
 
     def read(self, model: Weights, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
-        memory = PassMemory(steps, on, 1, [4], flat=True)
+        memory = PassMemory(steps, on, 1, [4], self.piece, flat=True)
         states: Tensor = GRUPass.apply(words, on, memory)  # type: ignore[no-untyped-call]
         return states
 
@@ -327,8 +332,8 @@ class GRUPass(torch.autograd.Function):
     """`gru_last_states`, differentiated by hand.
 
     The gradient of a step's gates is d_h, the gradient of the state after it, times factors that do
-    not depend on d_h. The factors are computed for many words at once, and so are sums over words;
-    a step is then two element-wise products and a matrix product.
+    not depend on d_h. The factors are computed for many words at once, and so are sums over words.
+    A step is then two element-wise products and a matrix product.
     """
 
     @staticmethod
@@ -347,7 +352,7 @@ class GRUPass(torch.autograd.Function):
         d_h = _matrices(plan.back)
         transposed = _matrices(on.transpose(1, 2).contiguous())
         d_words = on.new_zeros(replicas * ctx.rows, 4 * width)
-        for piece in plan.pieces(GRU_PIECE):
+        for piece in plan.pieces(ctx.memory.piece):
             (h,), (gates,) = ctx.memory.select(piece)  # [R, N, H], [R, N, 4 H]
             d_gates = gru_factors(h, gates)
             d_r_z_o = d_gates[..., : 3 * width]
@@ -414,12 +419,13 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
 
 
 class LSTMEncoder(RecurrentEncoder):
-    """A long short-term memory; the text is the mean of its states (Narasimhan 2015) times a gain.
+    """A long short-term memory. The text is the mean of its states (Narasimhan 2015) times a gain.
 
-    i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b.
+    i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c, x = v W + b.
     """
 
     gates = 4  # i, f, o, g
+    piece = 1024
     idle = (SHUT, OPEN, SHUT, 0.0)  # the cell stays, and its output is 0: the mean is unchanged
 
     def inputs(self, model: Weights, vectors: Tensor) -> Tensor:
@@ -430,7 +436,7 @@ class LSTMEncoder(RecurrentEncoder):
         lengths = torch.from_numpy(steps.lengths).to(words.device)
         # States h and c; gates i, f, o, g side by side, and tanh c. Published results depend on the
         # rounding of stacked products, so a single replica keeps its axis.
-        memory = PassMemory(steps, on, 2, [4, 1], flat=False)
+        memory = PassMemory(steps, on, 2, [4, 1], self.piece, flat=False)
         total: Tensor = LSTMPass.apply(words, on, memory)  # type: ignore[no-untyped-call]
         return model.shape.lstm_gain * total / lengths.clamp(min=1).unsqueeze(2)
 
@@ -479,7 +485,7 @@ class LSTMPass(torch.autograd.Function):
         back = plan.back
         d_h = torch.zeros_like(back)
         d_c = torch.zeros_like(back)
-        most = max([LSTM_PIECE, *steps.counts[:1]])
+        most = max([ctx.memory.piece, *steps.counts[:1]])
         for piece in plan.pieces(most, latest_first=True):
             (h, c), (gates, tanh_c) = ctx.memory.select(piece)
             d_x = torch.empty_like(gates)
@@ -497,7 +503,7 @@ class LSTMPass(torch.autograd.Function):
 def _lstm_step_back(
     d_h: Tensor, d_c: Tensor, c: Tensor, gates: Tensor, tanh_c: Tensor, d_x: Tensor
 ) -> None:
-    """Write the gradient of a step's inputs into d_x; turn d_c into that of the cell before it."""
+    """Write the gradient of a step's inputs into d_x, and turn d_c into that of the cell before."""
     i, f, o, g = gates.chunk(4, dim=2)
     d_i, d_f, d_o, d_g = d_x.chunk(4, dim=2)
     sigmoid_backward(d_h * tanh_c, o, grad_input=d_o)

@@ -1,6 +1,6 @@
 """Fixed vectors of texts: weighted means of given word vectors, or the output of a function.
 
-Nothing here is learned. All vectors are scaled to one length; a text without any known word has a
+Nothing here is learned. All vectors are scaled to one length. A text without any known word has a
 zero vector.
 """
 
@@ -12,18 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.word_table import bag_sums
 from drrn.sentences import SentenceVectors
-from drrn.text import Ids, Lexicon, Vocabulary
+from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import WordVectors
-
-MOST_SENTENCES = 50_000  # cached vectors of sentences, in addition to those of lexicons in use
-ENOUGH_WORDS = 10  # if a file has none of this many words, it is of another language
 
 
 class GivenVectors:
-    """Fixed vectors of texts, cached while their lexicon exists; subclasses define `compute`."""
+    """Fixed vectors of texts, cached while their lexicon exists. Subclasses define `compute`."""
 
     most_texts = 16_384  # a lexicon of more texts is not cached whole: each batch is computed
 
@@ -39,11 +37,11 @@ class GivenVectors:
         raise NotImplementedError
 
     def features(self, texts: Lexicon) -> Tensor:
-        """Return the vectors of all texts of a lexicon, [T, D]; only new texts are computed."""
+        """The vectors of all texts of a lexicon, [T, D]. Only new texts are computed."""
         return self._table(texts)[1 : len(texts) + 1]
 
     def rows_of(self, texts: Lexicon, ids: Ids) -> tuple[Tensor, Ids]:
-        """Return a table of vectors, and the row of each text in it; id -1 has a zero vector.
+        """A table of vectors, and the row of each text in it. The id -1 has a zero vector.
 
         A text that lacks words because of noise is read with all of its words, since its vector
         does not rest on any single word.
@@ -103,7 +101,7 @@ class TextVectors(GivenVectors):
 
     def compute(self, texts: Lexicon, ids: Ids) -> Tensor:
         word_rows = self._word_rows(texts.vocabulary)
-        if len(texts.vocabulary) >= ENOUGH_WORDS:
+        if len(texts.vocabulary) >= 10:  # a file with none of them is of another language
             self.check_known(texts.vocabulary)
         lengths = texts.lengths(ids)
         members = texts.words_of(ids)
@@ -128,9 +126,10 @@ class TextVectors(GivenVectors):
 
 
 class SentenceTexts(GivenVectors):
-    """What a function returns for whole texts; it is called once for each text."""
+    """What a function returns for whole texts. It is called once for each text."""
 
     most_texts = 2**62  # to call the function again would cost more than memory
+    most_recent = 50_000  # cached vectors, in addition to those of lexicons in use
 
     def __init__(self, function: SentenceVectors, scale: float = 1.0) -> None:
         super().__init__(function.dimensions, scale)
@@ -141,7 +140,7 @@ class SentenceTexts(GivenVectors):
         if len(texts.spoken) != len(texts):
             raise InputError("the encoder sentence needs the original texts, which were not saved")
         spoken = [texts.spoken[text] for text in ids.tolist()]
-        if len(self._recent) + len(spoken) > MOST_SENTENCES:
+        if len(self._recent) + len(spoken) > self.most_recent:
             self._recent.clear()
         new = [text for text in dict.fromkeys(spoken) if text not in self._recent]
         vectors = scaled(torch.from_numpy(self.function(new)), self.scale)
@@ -150,6 +149,6 @@ class SentenceTexts(GivenVectors):
 
 
 def scaled(vectors: Tensor, length: float) -> Tensor:
-    """Return vectors [..., D] at one length; zero vectors stay zero."""
+    """Scale vectors [..., D] to one length. Zero vectors stay zero."""
     norms = vectors.norm(dim=-1, keepdim=True)
     return torch.where(norms > 1e-12, vectors * (length / norms.clamp(min=1e-12)), 0.0)

@@ -1,6 +1,6 @@
 """Encoders of given vectors, of words (alone or with a bag of words) and of whole texts.
 
-The vectors are fixed; one learned matrix [D, H] maps them to the first layer.
+The vectors are fixed. One learned matrix [D, H] maps them to the first layer.
 """
 
 from dataclasses import dataclass, replace
@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from drrn.arrays import Ids
 from drrn.errors import InputError
 from drrn.models.encoders.bag import gather_bags
 from drrn.models.encoders.base import Encoder, Leaves, TextBatch, Weights, distinct_texts
 from drrn.models.encoders.text_vectors import GivenVectors, TextVectors
-from drrn.text import Ids, Lexicon
+from drrn.text import Lexicon
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from drrn.arrays import ranges
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled, Floats, Ints
 from drrn.compiled.search import EndingId, first_words
@@ -20,7 +21,6 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.stories.playtest.findings import Findings
-from drrn.text import ranges
 
 Edge = tuple[int, int]  # source and target
 Point = tuple[float, float]

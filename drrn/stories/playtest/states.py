@@ -92,8 +92,8 @@ class Search(StateSearch):
     def record(self, before: Hashable, index: int, chance: float, state: Hashable) -> bool:
         self.meter.clicks += 1
         if state not in self.origins:
-            self.origins[state] = None if before is None else (before, index, chance)
             self.arrivals[state] = arrival_of(self.game, self.game.look(state), state)
+            self.origins[state] = None if before is None else (before, index, chance)
         origin = self.arrivals[before] if before is not None else None
         size = self.evidence.size
         now = self.arrivals[state]

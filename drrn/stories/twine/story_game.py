@@ -14,7 +14,6 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-from drrn.compiled import search
 from drrn.compiled.search import Face, States, TooLargeError, refusal
 from drrn.errors import InputError
 from drrn.game.contract import Observation
@@ -214,12 +213,7 @@ class _StateSearch:
             self.incomplete = True
             reads = unknown.args
         self.live.add_leads(move, reads, leads)
-        self.states.add_row(outcomes)
-        self.states.bytes += (
-            search.ROW_BYTES
-            + search.CELL_BYTES * len(values)
-            + search.OUTCOME_BYTES * len(outcomes)
-        )
+        self.states.add_row(outcomes, len(values))
 
     def _state(self, face: int, cells: KnownCells) -> int:
         key = (face, tuple([self._id(cells.get(cell)) for cell in self.live.on_face[face]]))
@@ -227,7 +221,7 @@ class _StateSearch:
         if state is None:
             state = self.ids[key] = len(self.keys)
             self.keys.append(key)
-            self.states.bytes += search.STATE_BYTES + search.CELL_BYTES * len(key[1])
+            self.states.count_state(8 * len(key[1]))
         return state
 
     def _id(self, value: Value) -> int:

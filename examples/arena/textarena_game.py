@@ -1,19 +1,17 @@
-"""TextArena: `import drrn.arena.adaptors.textarena`, then `ta.make("drrn/night-market-v0")`.
+"""A solved game as an environment of TextArena (pip install textarena>=0.7).
 
-`ta.make("drrn/Game-v0", game=NAME_OR_PATH)` opens any solved game; `rewards="advantage"` pays A*.
-The outcome of an episode is the sum of its rewards.
+Import this file, then `ta.make("drrn/Game-v0", game="night-market")` opens any solved game, and
+`rewards="advantage"` pays A*. The outcome of an episode is the sum of its rewards.
 """
 
 from typing import Any
 
-from drrn.arena.adaptors import TextMatch
-from drrn.errors import require
-from drrn.game.make import BUILT_IN, WORLDS
+import textarena as ta
 
-ta: Any = require("textarena", "textarena")
+from drrn.arena.llm import TextMatch
 
 
-class SolvedEnv(ta.Env):  # type: ignore[misc]
+class SolvedEnv(ta.Env):
     """A solved game as an environment of TextArena, for one player."""
 
     def __init__(self, game: str = "night-market", **options: Any) -> None:
@@ -39,5 +37,3 @@ class SolvedEnv(ta.Env):  # type: ignore[misc]
 
 
 ta.envs.registration.register(id="drrn/Game-v0", entry_point=SolvedEnv)
-for _name in (*BUILT_IN, *WORLDS):
-    ta.envs.registration.register(id=f"drrn/{_name}-v0", entry_point=SolvedEnv, game=_name)

@@ -1,32 +1,30 @@
-"""OpenEnv: a server of a solved game, and its client.
+"""A server of a solved game for OpenEnv, and its client (pip install openenv-core>=0.3).
 
-DRRN_GAME=night-market uvicorn drrn.arena.adaptors.openenv:app --port 8000
+DRRN_GAME=night-market uvicorn --app-dir examples/arena openenv_game:app --port 8000
 
 with SolvedClient(base_url="http://localhost:8000").sync() as env:
-result = env.reset(seed=1)
-result = env.step(Answer(text="2"))
+    result = env.reset(seed=1)
+    result = env.step(Answer(text="2"))
 """
 
 import os
 from typing import Any
 
-from drrn.arena.adaptors import TextMatch
-from drrn.errors import require
+from openenv.core.env_server.http_server import create_fastapi_app
+from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import Action, Observation, State
+from openenv.core.generic_client import GenericEnvClient
 
-require("openenv.core", "openenv")
-from openenv.core.env_server.http_server import create_fastapi_app  # noqa: E402
-from openenv.core.env_server.interfaces import Environment  # noqa: E402
-from openenv.core.env_server.types import Action, Observation, State  # noqa: E402
-from openenv.core.generic_client import GenericEnvClient  # noqa: E402
+from drrn.arena.llm import TextMatch
 
 
-class Answer(Action):  # type: ignore[misc]
+class Answer(Action):
     """An action in words, or its number from 1."""
 
     text: str
 
 
-class PageObservation(Observation):  # type: ignore[misc]
+class PageObservation(Observation):
     """A page as a prompt, its actions, and what is known of the match."""
 
     text: str
@@ -34,8 +32,8 @@ class PageObservation(Observation):  # type: ignore[misc]
     facts: dict[str, Any]
 
 
-class SolvedEnvironment(Environment):  # type: ignore[misc]
-    """A solved game on the server; DRRN_GAME and DRRN_REWARDS choose it."""
+class SolvedEnvironment(Environment):
+    """A solved game on the server. DRRN_GAME and DRRN_REWARDS choose it."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -62,7 +60,7 @@ class SolvedEnvironment(Environment):  # type: ignore[misc]
         return PageObservation(done=match.over, reward=reward, text=match.text, **facts)
 
 
-class SolvedClient(GenericEnvClient):  # type: ignore[misc]
+class SolvedClient(GenericEnvClient):
     """Plays on a server."""
 
     def _parse_result(self, payload: dict[str, Any]) -> Any:

@@ -1,22 +1,30 @@
-"""Verifiers: a taskset of seeded episodes, and the environment that plays them.
+"""A taskset of seeded episodes for verifiers, and the environment that plays them.
 
-    vf-eval drrn-arena --env.taskset.game night-market
+    pip install verifiers>=0.4
+    PYTHONPATH=examples/arena vf-eval drrn-arena --env.taskset.game night-market
 
-`load_environment("drrn-night-market")` returns the environment of a game in Python.
+verifiers finds environments by the name of a module. `load_environment("drrn-night-market")`
+returns the environment of a game in Python.
 """
 
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from drrn.arena.adaptors import TextMatch
-from drrn.errors import require
+import verifiers.v1 as vf
 
-vf: Any = require("verifiers.v1", "verifiers")
+from drrn.arena.llm import TextMatch
+
+__all__ = [
+    "SolvedEnv",
+    "SolvedTaskset",
+    "load_environment",
+]  # verifiers takes its classes from here
+
 solved_match = lru_cache(TextMatch)  # all episodes of a process share the solved game
 
 
-class SolvedConfig(vf.TasksetConfig):  # type: ignore[misc]
+class SolvedConfig(vf.TasksetConfig):
     """The game, the kind of rewards (game or advantage) and the number of episodes."""
 
     game: str = "night-market"
@@ -24,24 +32,24 @@ class SolvedConfig(vf.TasksetConfig):  # type: ignore[misc]
     episodes: int = 100
 
 
-class SolvedData(vf.TaskData):  # type: ignore[misc]
+class SolvedData(vf.TaskData):
     """An episode: `info` has the game, its rewards and the seed."""
 
     info: dict[str, Any]
 
 
-class SolvedTask(vf.Task[SolvedData, vf.State, vf.TaskConfig]):  # type: ignore[misc]
+class SolvedTask(vf.Task[SolvedData, vf.State, vf.TaskConfig]):
     """An episode to play."""
 
 
-class SolvedEnvConfig(vf.EnvConfig):  # type: ignore[misc]
+class SolvedEnvConfig(vf.EnvConfig):
     """The seat of the one player: a chat without tools, on this machine."""
 
     player: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime={"type": "subprocess"})
 
 
-class SolvedEnv(vf.Env[SolvedEnvConfig]):  # type: ignore[misc]
-    """Plays an episode; its reward is the sum of the rewards, and metrics have the regret."""
+class SolvedEnv(vf.Env[SolvedEnvConfig]):
+    """Plays an episode. Its reward is the sum of the game's rewards."""
 
     async def run(self, task: Any, agents: Any) -> None:
         info = task.data.info
@@ -59,7 +67,7 @@ class SolvedEnv(vf.Env[SolvedEnvConfig]):  # type: ignore[misc]
         interaction.trace.info["arena"] = match.facts()
 
 
-class SolvedTaskset(vf.Taskset[SolvedTask, SolvedConfig]):  # type: ignore[misc]
+class SolvedTaskset(vf.Taskset[SolvedTask, SolvedConfig]):
     """One task for each seed."""
 
     def load(self) -> Iterator[SolvedTask]:
