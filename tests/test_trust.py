@@ -484,5 +484,5 @@ def test_a_game_may_be_code_but_the_name_of_a_file_is_not(import_folder, monkeyp
 
 def test_schemes_of_games_and_players_are_no_modules():
     players = {kind.partition(":")[0] for kind in KINDS if kind != "module:function"}
-    schemes = {*SUITES, *players, "diagnostic", "protocol"} - {"random", "best"}
+    schemes = {"twx", "textworld", "jericho", "scienceworld", *players, "diagnostic", "protocol"} - {"random", "best"}
     assert schemes == registry.SCHEMES
