@@ -12,13 +12,13 @@ import pytest
 from hypothesis import settings
 
 import drrn
-from drrn.game.contract import Game
 from drrn.runs.curve import draw_run
 from tests.experiment_jobs import InProcessWorkers
 from tests.imitation import add_imitation, write_clone
 from tests.paper_games import PAPER_GAMES_FOLDER
 from tests.stories import FORK, REWARDS
 from tests.suite_files import child_processes
+from textgames.game.contract import Game
 
 Story = Callable[..., Game]
 
@@ -50,16 +50,16 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
-    folder = base / "drrn.files"
+    folder = base / "textgames.files"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DRRN_HOME", str(folder))
+        patch.setenv("TEXTGAMES_HOME", str(folder))
         yield folder
 
 
 @pytest.fixture(autouse=True)
 def trust_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the code that earlier tests trusted."""
-    monkeypatch.setenv("DRRN_TRUST", "")
+    monkeypatch.setenv("TEXTGAMES_TRUST", "")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -120,7 +120,7 @@ def fork(story: Story) -> Game:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A new data folder for one test."""
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
@@ -149,7 +149,7 @@ def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of both games, installed from the imitated clone."""
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DRRN_HOME", str(folder / "home"))
+        patch.setenv("TEXTGAMES_HOME", str(folder / "home"))
         origin = add_imitation(write_clone(folder / "text-games"))
         return origin.path
 
@@ -194,7 +194,7 @@ def import_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 @pytest.fixture
 def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Put stand-ins for the suites, and for Java, on the import path and on PATH."""
-    folder = Path(__file__).parent / "stand_ins"
+    folder = Path(__file__).parent / "tests" / "stand_ins"
     names = {path.stem for path in folder.iterdir()}
 
     def loaded() -> list[str]:

@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from drrn.arrays import Ids
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import Batches, QLearning
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings
 from drrn.text import Lexicon, Store
+from textgames.arrays import Ids
 
 Distinct = Callable[[Ids], Ids]
 

@@ -1,6 +1,6 @@
 """Measure the same jobs in one process, in several and on workers of Ray; estimate them on a thousand cores.
 
-    python benchmarks/scale.py [--jobs 4] [--rounds 20] [--processes 1 2] [--ray 2] [--write docs/scale.md]
+    python benchmarks/scale.py [--jobs 4] [--rounds 20] [--processes 1 2] [--ray 2] [--write docs/drrn/scale.md]
 
 Small jobs (a round of one episode) measure the overhead of a job; jobs of 20 rounds measure the gain. Wall-clock seconds
 are printed with the CPU seconds of this process and its children (Linux), which are the ones to compare on a busy
@@ -31,10 +31,10 @@ from drrn.experiments.job import Job
 from drrn.experiments.space import grid, read_space
 from drrn.experiments.sweep import Sweep
 from drrn.experiments.workers import Event, Processes, Workers
-from drrn.files import write_atomically
-from drrn.lab.experiments.results import GAME
-from drrn.lab.reports.report import with_blocks
 from drrn.runs.config import versions
+from lab.experiments.results import GAME
+from lab.reports.report import with_blocks
+from textgames.files import write_atomically
 
 SMALL = {"rounds": 1, "episodes_per_round": 1, "evaluation_episodes": 1}
 SMALL_JOBS = 16

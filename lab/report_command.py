@@ -2,12 +2,12 @@
 
 import argparse
 
-from drrn.cli.terminal import warn
+from textgames.terminal import warn
 
 
 def run(options: argparse.Namespace) -> int:
-    from drrn.lab.experiments.results import Results
-    from drrn.lab.reports.report import differences, write_report
+    from lab.experiments.results import Results
+    from lab.reports.report import differences, write_report
 
     results = Results(options.out)
     results.refuse_sweep()

@@ -1,36 +1,30 @@
 """`python -m lab reproduce` and `python -m lab report`: the experiments of the paper."""
 
 import argparse
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from drrn import registry
-from drrn.cli import Parser
 from drrn.cli.jobs import failure_error, run_jobs, workers_for
-from drrn.cli.report import run as run_report
-from drrn.cli.terminal import warn
-from drrn.errors import InputError
 from drrn.experiments.agents import read_settings
 from drrn.experiments.diagnose import collect
 from drrn.experiments.job import Job
-from drrn.game.contract import Game, close, title_of
-from drrn.game.make import BUILT_IN, absolute_name, make, missing_file
-from drrn.lab.experiments import arena, diagnose, job, plan
-from drrn.lab.experiments.job import hashes_of
-from drrn.lab.experiments.plan import PAPER, Scale, Variant
-from drrn.lab.experiments.results import Results, commit
-from drrn.lab.reports.report import write_report
 from drrn.runs.agent import torch_device
 from drrn.runs.limits import check_memory
 from drrn.sentences import open_sentences
-from drrn.stories.authored import paraphrases_of
-from drrn.suites.protocols import Protocol, protocols
 from drrn.vectors import open_vectors
-from drrn.writing import visible
+from lab.experiments import arena, diagnose, job, plan
+from lab.experiments.job import hashes_of
+from lab.experiments.plan import PAPER, Scale, Variant
+from lab.experiments.results import Results, commit
+from lab.reports.report import write_report
+from storytest.authored import paraphrases_of
+from textgames.errors import InputError
+from textgames.game.contract import Game, close, title_of
+from textgames.openers import BUILT_IN, absolute_name, make, missing_file
+from textgames.terminal import warn
+from textsuites.protocols import Protocol, protocols
 
 SuiteFiles = Mapping[str, Path | None]  # files of games that no suite includes, by suite
 
@@ -263,73 +257,3 @@ def _file_of(protocol: Protocol, path: Path | None) -> Path | None:
 
 
 # --- The command line
-
-
-def parser() -> Parser:
-    root = Parser(prog="python -m lab")
-    commands = root.add_subparsers(dest="command", required=True)
-    _add_reproduce(commands.add_parser("reproduce", help="run the experiments, write RESULTS.md"))
-    _add_report(
-        commands.add_parser("report", help="write RESULTS.md and the figures from the rows")
-    )
-    return root
-
-
-def _add_reproduce(command: argparse.ArgumentParser) -> None:
-    many: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
-    experiments = f"experiments or jobs: {', '.join(plan.EXPERIMENTS)}"
-    on_request = ", ".join(plan.ON_REQUEST)
-    command.add_argument(
-        "--only", metavar="NAME", **many, help=f"{experiments} (default: all but {on_request})"
-    )
-    command.add_argument("--games", metavar="GAME", **many, help="paper, built-in, names or paths")
-    command.add_argument(
-        "--seeds", type=int, metavar="N", help="number of seeds (default: as planned)"
-    )
-    command.add_argument("--first-seed", type=int, default=0, metavar="N")
-    command.add_argument(
-        "--quick", action="store_true", help="one seed and few rounds, in 3 minutes"
-    )
-    command.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="default: results, or results-quick"
-    )
-    command.add_argument("--vectors", type=Path, metavar="FILE", help="word vectors")
-    command.add_argument(
-        "--textworld", type=Path, metavar="FILE", help="game of the experiment suites"
-    )
-    command.add_argument("--jericho", type=Path, metavar="FILE", help="game, or a folder of games")
-    command.add_argument("--again", action="store_true", help="move rows of other settings aside")
-    command.add_argument(
-        "--jobs", type=int, metavar="N", help="jobs at once (default: one per core)"
-    )
-    command.add_argument("--device", default="cpu", help="PyTorch device")
-    command.add_argument(
-        "--ray", nargs="?", const="", metavar="ADDRESS", help="run on a Ray cluster"
-    )
-    command.add_argument("--set", metavar="NAME=VALUE", **many, help="a setting of all jobs")
-    command.add_argument("--trust", action="append", default=[], metavar="MODULE:NAME")
-    command.set_defaults(run=run_reproduce)
-
-
-def _add_report(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--out", type=Path, default=Path("results"), metavar="FOLDER")
-    command.add_argument(
-        "--check", action="store_true", help="only compare the files with the rows"
-    )
-    for page in ("readme", "beyond", "diagnostics", "arena"):
-        command.add_argument(f"--{page}", type=Path, metavar="FILE", help="also write its tables")
-    command.set_defaults(run=run_report)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code, as `drrn` does."""
-    try:
-        options = parser().parse_args(arguments)
-        registry.trust(*getattr(options, "trust", ()))
-        code: int = options.run(options) or 0
-    except InputError as error:
-        print(f"lab: {visible(str(error))}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return code

@@ -58,7 +58,11 @@ class PageServer:
     def start(self) -> str:
         command = [sys.executable, *"-m drrn serve --no-browser --runs runs --port".split()]
         command += [self.port, *self.options]
-        environment = {**os.environ, "DRRN_HOME": str(self.folder / "home"), "OMP_NUM_THREADS": "1"}
+        environment = {
+            **os.environ,
+            "TEXTGAMES_HOME": str(self.folder / "home"),
+            "OMP_NUM_THREADS": "1",
+        }
         environment["PYTHONPATH"] = str(Path(__file__).parents[1])
         with (self.folder / "errors").open("w") as errors:
             pipes = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from drrn.game.contract import Observation
+from textgames.game.contract import Observation
 
 ROOMS = 9
 DOORS = ("Walk on along the corridor.", "Leave by the window.", "Leave by the stairs.")

@@ -20,11 +20,7 @@ from typing import Any
 from unittest import mock
 
 from drrn import cli
-from drrn.errors import InputError
-from drrn.game.contract import Observation
 from drrn.runs import storage
-from drrn.serve.advice_worker import AdviceWorker
-from drrn.serve.runs import PageRun
 from tests.fuzz_corpus import JSON_SNIPPETS
 from tests.mutations import (
     check_command,
@@ -36,6 +32,10 @@ from tests.mutations import (
 )
 from tests.runs import SMALL, SMALL_STRONG
 from tests.stories import FORK, REWARDS
+from textgames.errors import InputError
+from textgames.game.contract import Observation
+from textgames_page.advice_worker import AdviceWorker
+from textgames_page.runs import PageRun
 
 MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10  # units of ru_maxrss
 MOST_MEMORY = 1024  # MB
@@ -152,7 +152,7 @@ def quick_commands() -> Any:
     with (
         mock.patch("drrn.runs.curve.draw_run", lambda *_: None),
         mock.patch("drrn.cli.arena.report_files", lambda _: {}),
-        mock.patch("drrn.serve.advice_worker.RETRY_SECONDS", 0),
+        mock.patch("textgames_page.advice_worker.RETRY_SECONDS", 0),
         mock.patch.object(os, "fsync", lambda _: None),
         mock.patch.object(cli, "parser", PARSER),
     ):

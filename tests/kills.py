@@ -154,7 +154,7 @@ class KillTest:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(sys.path),
             "OMP_NUM_THREADS": "1",
-            "DRRN_HOME": str(folder / "home"),
+            "TEXTGAMES_HOME": str(folder / "home"),
         }
         self.trials = 0
 

@@ -4,11 +4,11 @@ from contextlib import contextmanager
 
 from starlette.testclient import TestClient
 
-from drrn.serve.app import application
-from drrn.serve.http import Access, local_access
-from drrn.serve.library import Library
-from drrn.serve.limits import Limits
-from drrn.serve.services import Services
+from textgames_page.app import application
+from textgames_page.http import Access, local_access
+from textgames_page.library import Library
+from textgames_page.limits import Limits
+from textgames_page.services import Services
 
 PORT = 8642
 BASE = f"http://127.0.0.1:{PORT}"

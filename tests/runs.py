@@ -3,8 +3,8 @@
 import numpy as np
 
 from drrn.cli import main
-from drrn.files import json_bytes
 from drrn.runs import storage, tensors
+from textgames.files import json_bytes
 
 FEW = "--hidden 6 --rounds 3 --episodes-per-round 8 --evaluation-episodes 4 --replicas 2".split()
 SMALL = ["--paper", "--epochs", "2", *FEW]

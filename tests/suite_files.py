@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import drrn
-from drrn.suites.game import SuiteGame
+from textsuites.game import SuiteGame
 
 HEADER = bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18  # without a length
 

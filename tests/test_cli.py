@@ -17,15 +17,15 @@ import pytest
 import drrn.cli
 from drrn.cli import main
 from drrn.cli.games import facts_of
-from drrn.compiled.compile import LIMIT, MEMORY
-from drrn.diagnostics import DIAGNOSTICS
-from drrn.files import read_toml
-from drrn.game.make import BUILT_IN, WORLDS
-from drrn.lab.experiments.plan import EXPERIMENTS, ON_REQUEST
-from drrn.serve import scores
 from drrn.settings import all_settings
-from drrn.stories.authored import EXPLORE_LIMIT
-from drrn.stories.twine.story_game import StoryGame
+from lab.experiments.plan import EXPERIMENTS, ON_REQUEST
+from storytest.authored import EXPLORE_LIMIT
+from storytest.twine.story_game import TwineGame
+from textgames import scores
+from textgames.compiled.compile import LIMIT, MEMORY
+from textgames.diagnostics import DIAGNOSTICS
+from textgames.files import read_toml
+from textgames.openers import BUILT_IN, WORLDS
 
 TALE = """\
 :: Start
@@ -240,7 +240,7 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
         ":: Start\nOne.\n\n[[On.|Two]]\n\n:: Two\nTwo.\n\n[[End it.|End]]\n\n:: End\nOver.\n"
     )
     type_lines(monkeypatch, "1", "u", "1", "1", "n")
-    reset = mock.patch.object(StoryGame, "reset", autospec=True, side_effect=StoryGame.reset)
+    reset = mock.patch.object(TwineGame, "reset", autospec=True, side_effect=TwineGame.reset)
     with reset as resets:
         main(["play", str(path), "--player", "ada"])
     assert resets.call_count == 3  # for the title, at the start and to undo
@@ -371,7 +371,6 @@ def test_unusable_arguments_are_refused(tmp_path, capsys):
 GAMES = read_toml(Path(drrn.cli.__file__).with_name("games.toml"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*BUILT_IN, *WORLDS])
 def test_the_facts_of_named_games_are_those_of_the_games(name, shared_compile_cache):
     assert GAMES["games"][name]["facts"] == facts_of(name)

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn import pages
-from drrn.errors import InputError
-from drrn.notebook import Line, Picture, curve, live_display
-from drrn.stories.map.svg import game_map
-from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.playtest.report import report
+from storytest.map.svg import game_map
+from storytest.playtest.playtest import StoryTest
+from storytest.playtest.report import report
+from textgames import pages
+from textgames.errors import InputError
+from textgames.notebook import Line, Picture, curve, live_display
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))

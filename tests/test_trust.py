@@ -14,24 +14,25 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn import registry
 from drrn.arena.players import KINDS
-from drrn.cli import main, parser, trust_code
-from drrn.errors import InputError
+from drrn.cli import main, parser
 from drrn.experiments import cluster
-from drrn.files import inside
-from drrn.game.make import GameSpec
-from drrn.lab.experiments.job import Job
-from drrn.processes import Service
 from drrn.runs.config import CODE_SETTINGS, versions
 from drrn.sentences import open_sentences
-from drrn.serve import runs as page_runs
-from drrn.serve.advice_worker import agent_of
-from drrn.serve.library import Library
-from drrn.serve.run_form import settings_from
 from drrn.settings import Settings, all_settings
+from lab.experiments.job import Job
 from tests.fuzz_runs import Hub
 from tests.runs import SMALL, rehash, train
+from textgames import registry
+from textgames.command_line import trust_code
+from textgames.errors import InputError
+from textgames.files import inside
+from textgames.openers import GameSpec
+from textgames.processes import Service
+from textgames_page import runs as page_runs
+from textgames_page.advice_worker import agent_of
+from textgames_page.library import Library
+from textgames_page.run_form import settings_from
 
 CANARY = """
 from pathlib import Path
@@ -397,7 +398,7 @@ def test_only_options_that_take_code_allow_it(name, kinds, monkeypatch):
     for command, action in option_texts():
         monkeypatch.setenv(registry.TRUSTED, "")
         values = [name] if action.nargs in ("*", "+") else name
-        trust_code(command, argparse.Namespace(**{action.dest: values}))
+        trust_code(PROGRAM, command, argparse.Namespace(**{action.dest: values}))
         expected = ["canary:Own"] if action.code in kinds else []
         assert registry.trusted() == expected, (command.prog, action.dest)
 
@@ -430,7 +431,7 @@ def test_options_that_take_code():
 )
 def test_settings_as_text_allow_the_values_of_settings_that_take_code(text, names, monkeypatch):
     monkeypatch.setenv(registry.TRUSTED, "")
-    trust_code(parser("sweep").commands["sweep"], argparse.Namespace(vary=[text]))
+    trust_code(PROGRAM, parser("sweep").commands["sweep"], argparse.Namespace(vary=[text]))
     assert registry.trusted() == names
 
 
@@ -484,5 +485,13 @@ def test_a_game_may_be_code_but_the_name_of_a_file_is_not(import_folder, monkeyp
 
 def test_schemes_of_games_and_players_are_no_modules():
     players = {kind.partition(":")[0] for kind in KINDS if kind != "module:function"}
-    schemes = {"twx", "textworld", "jericho", "scienceworld", *players, "diagnostic", "protocol"} - {"random", "best"}
+    schemes = {
+        "twx",
+        "textworld",
+        "jericho",
+        "scienceworld",
+        *players,
+        "diagnostic",
+        "protocol",
+    } - {"random", "best"}
     assert schemes == registry.SCHEMES

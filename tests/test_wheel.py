@@ -67,7 +67,6 @@ def output(installation, *command):
     return result.stdout
 
 
-@pytest.mark.slow
 def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -82,7 +81,6 @@ def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
     assert data <= {name.rpartition("/")[2] for name in names}
 
 
-@pytest.mark.slow
 def test_the_wheel_requires_only_numpy(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -95,7 +93,6 @@ def test_the_wheel_requires_only_numpy(wheel):
     assert [name.split(">")[0] for name in requirements] == ["numpy", "tomli"]  # tomli: Python 3.10
 
 
-@pytest.mark.slow
 def test_the_installed_command_lists_the_games_and_trains(installation):
     packages = installation / "packages"
     module = output(installation, sys.executable, "-c", "import drrn; print(drrn.__file__)")
@@ -111,7 +108,6 @@ def test_the_installed_command_lists_the_games_and_trains(installation):
     assert len(rows) == 2  # the header and one round
 
 
-@pytest.mark.slow
 def test_the_installed_command_plays_tests_and_serves(installation):
     drrn = shutil.which("drrn", path=installation / "packages" / "bin") or "drrn"
     played = output(installation, drrn, "play", "long-watch", "--policy", "random", "--json")
@@ -128,7 +124,6 @@ def test_the_installed_command_plays_tests_and_serves(installation):
         server.kill()
 
 
-@pytest.mark.slow
 def test_mypy_uses_the_types_of_the_installed_package(wheel, tmp_path):
     pytest.importorskip("mypy")
     venv.create(tmp_path / "other", symlinks=True)

@@ -24,12 +24,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import read_bytes, write_atomically
-from drrn.game.make import make
-from drrn.stories import added
-from drrn.stories.added import HOW, REPOSITORY, Origin, games_folder
-from drrn.stories.twine.story import unescape_html
+from storytest import added
+from storytest.added import HOW, REPOSITORY, Origin, games_folder
+from storytest.twine.story import unescape_html
+from textgames.errors import InputError
+from textgames.files import read_bytes, write_atomically
+from textgames.openers import make
 
 SIMULATOR = "simulators/MySimulator.py"
 Links = list[tuple[str, str]]  # label, target
@@ -321,7 +321,7 @@ def _expression(node: ast.expr) -> str:
 TITLES = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}
 STEP_REWARD = -0.1  # in the paper, in both games
 COMMIT = "936b583"
-_SUMS = resources.files("drrn.lab.authors").joinpath("published.sha256").read_text(encoding="utf-8")
+_SUMS = resources.files("lab.authors").joinpath("published.sha256").read_text(encoding="utf-8")
 # The files that the games are converted from, and their published SHA-256. Other files are refused,
 # so that nothing unknown is parsed.
 PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.splitlines())}

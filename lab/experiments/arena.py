@@ -14,18 +14,18 @@ from typing import Any, ClassVar
 from drrn.arena.llm import Options
 from drrn.arena.players import Player, name_of, open_player
 from drrn.arena.tournament import play, specs_of
-from drrn.compiled.oracle import solve_game
-from drrn.errors import InputError
-from drrn.game.contract import fingerprint_of
-from drrn.game.make import GameSpec
-from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.plan import PAPER, PLAN, QUICK, Scale, Variant
-from drrn.lab.experiments.results import ARENA, commit, mark
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.runs.scores import RoundScores
 from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
+from lab.experiments.job import Job
+from lab.experiments.plan import PAPER, PLAN, QUICK, Scale, Variant
+from lab.experiments.results import ARENA, commit, mark
+from textgames.compiled.oracle import solve_game
+from textgames.errors import InputError
+from textgames.game.contract import fingerprint_of
+from textgames.openers import GameSpec
 
 PLANNED: dict[str, Any] = PLAN["arena"]
 RECIPES = ("paper", "strong")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from drrn.experiments.agents import AGENTS
 from drrn.experiments.diagnose import Budget, Trial, sources_of, trials
-from drrn.lab.experiments.plan import LEVEL, PLAN, READERS, Scale
 from drrn.settings import STRONG
+from lab.experiments.plan import LEVEL, PLAN, READERS, Scale
 
 PUBLISHED: dict[str, int] = PLAN["published"]  # seeds
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from drrn.errors import InputError
 from drrn.experiments import job
 from drrn.experiments.job import final_scores
-from drrn.game.contract import Game, close, fingerprint_of, sources_of
-from drrn.game.make import GameSpec
-from drrn.lab.experiments import measure
-from drrn.lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant, cost
-from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, to_csv, write_json
 from drrn.runs.config import versions
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, RoundScores
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
-from drrn.stories.authored import paraphrases_of
+from lab.experiments import measure
+from lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant, cost
+from lab.experiments.results import FACTS, GAME, KINDS, Results, to_csv, write_json
+from storytest.authored import paraphrases_of
+from textgames.errors import InputError
+from textgames.game.contract import Game, close, fingerprint_of, sources_of
+from textgames.openers import GameSpec
 
 FACTS_EDITION = 2  # raised whenever the facts of games change, so that they are computed again
 CLOCK = "clock.json"

@@ -11,28 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.compiled.chain import softmax_of_slots
-from drrn.compiled.compile import MOST_STATES, compile_game
-from drrn.compiled.game import Compiled
-from drrn.compiled.history import with_history
-from drrn.compiled.memoryless import fixed_point
-from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
-from drrn.errors import InputError
 from drrn.experiments.job import Scores
-from drrn.files import json_or_none, write
-from drrn.game.contract import Game, another, close, evaluation_game_of, step_limit_of, title_of
-from drrn.game.episodes import play_episodes, random_policy, summarise
-from drrn.game.make import make
-from drrn.lab.experiments.plan import (
-    FOUR_STEPS,
-    MADE_UP,
-    PROTOCOLS,
-    WORDINGS,
-    Example,
-    examples_of,
-    published_job,
-)
-from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
 from drrn.playing.recall import Recall, pages_of_game, remember
@@ -43,12 +22,40 @@ from drrn.runs.scores import MEASURES, reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.sentences import open_sentences
 from drrn.settings import Settings
-from drrn.stories.authored import paraphrases_of
-from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.playtest import gather, inspect_game
-from drrn.stories.playtest.survey import explore
-from drrn.stories.twine.rules import DEFAULT_SET
-from drrn.suites.catalogue import suite_of
+from lab.experiments.plan import (
+    FOUR_STEPS,
+    MADE_UP,
+    PROTOCOLS,
+    WORDINGS,
+    Example,
+    examples_of,
+    published_job,
+)
+from lab.experiments.results import Row, mark
+from storytest.authored import paraphrases_of
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.playtest import gather, inspect_game
+from storytest.playtest.survey import explore
+from storytest.twine.rules import DEFAULT_SET
+from textgames.compiled.chain import softmax_of_slots
+from textgames.compiled.compile import MOST_STATES, compile_game
+from textgames.compiled.game import Compiled
+from textgames.compiled.history import with_history
+from textgames.compiled.memoryless import fixed_point
+from textgames.compiled.solve import Score, best, one_slot, policy_score, random_play
+from textgames.errors import InputError
+from textgames.files import json_or_none, write
+from textgames.game.contract import (
+    Game,
+    another,
+    close,
+    evaluation_game_of,
+    step_limit_of,
+    title_of,
+)
+from textgames.game.episodes import play_episodes, random_policy, summarise
+from textgames.openers import make
+from textsuites.catalogue import suite_of
 
 Files = dict[str, list[Row]]  # by the end of the file's name
 

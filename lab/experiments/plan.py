@@ -12,16 +12,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from drrn.declaration import without_none
-from drrn.errors import InputError, did_you_mean
 from drrn.experiments import agents
-from drrn.files import read_toml
-from drrn.game.contract import Game, step_limit_of
 from drrn.runs.config import recommended_settings
 from drrn.settings import PAPER as PAPER_SETTINGS
 from drrn.settings import STRONG, Settings, recipe, settings_for
-from drrn.stories.twine.rules import DEFAULT_SET
-from drrn.suites.protocols import protocols
+from storytest.twine.rules import DEFAULT_SET
+from textgames.declaration import without_none
+from textgames.errors import InputError, did_you_mean
+from textgames.files import read_toml
+from textgames.game.contract import Game, step_limit_of
+from textsuites.protocols import protocols
 
 REWORDED = "reworded"  # the set of paraphrases that share no word with the original
 WORDINGS = (DEFAULT_SET, REWORDED, "retold")  # sets of a game in other words

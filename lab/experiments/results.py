@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drrn.errors import InputError
 from drrn.experiments.results import (
     TRIALS,
     TRIALS_FILE,
@@ -34,8 +33,9 @@ from drrn.experiments.results import (
     to_csv,
     write_json,
 )
-from drrn.files import make_folder, read_csv, write
-from drrn.writing import words
+from textgames.errors import InputError
+from textgames.files import make_folder, read_csv, write
+from textgames.wording import words
 
 __all__ = [
     "ARENA",

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from drrn.document import MISSING, Block, Cell, Table, literal
-from drrn.lab.experiments import plan
-from drrn.lab.experiments.plan import BEST, LONG, REWORDED, STRONG_JOB, Variant
-from drrn.lab.experiments.results import Row
-from drrn.lab.reports.diagnostics import label_of, published_rows
-from drrn.lab.reports.paper import Cells, Points, curves_of, final_rewards, panels_of, table_of_jobs
-from drrn.lab.reports.result_set import (
+from drrn.settings import POLICIES
+from lab.experiments import plan
+from lab.experiments.plan import BEST, LONG, REWORDED, STRONG_JOB, Variant
+from lab.experiments.results import Row
+from lab.reports.diagnostics import label_of, published_rows
+from lab.reports.paper import Cells, Points, curves_of, final_rewards, panels_of, table_of_jobs
+from lab.reports.result_set import (
     ResultSet,
     Summary,
     decimal,
@@ -18,7 +18,7 @@ from drrn.lab.reports.result_set import (
     spread,
     summary,
 )
-from drrn.settings import POLICIES
+from textgames.document import MISSING, Block, Cell, Table, literal
 
 # --- The strong agent
 
@@ -178,7 +178,7 @@ def minutes(results: ResultSet, game: str, job: Variant) -> str:
 # Share of quests completed
 PUBLISHED = {"home-world": {"LSTM-DQN": "100 %", "BOW-DQN": "about 46 %, inferred"}}
 # The best that an agent reading bags of words can do with one command for each page, exactly
-# (docs/worlds.md): share of quests, return.
+# (docs/textgames/worlds.md): share of quests, return.
 BAG_REACHES = {"home-world": (0.979, 0.935), "comet-house": (0.49, 5.95)}
 
 

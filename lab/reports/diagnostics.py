@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable, Sequence
 from statistics import fmean
 
-from drrn.diagnostics import DIAGNOSTICS
-from drrn.document import MISSING, Block, Cell, Table, literal
-from drrn.lab.experiments import plan
-from drrn.lab.experiments.results import Row
-from drrn.lab.reports.figures import Plot, plot
-from drrn.lab.reports.result_set import percent
+from lab.experiments import plan
+from lab.experiments.results import Row
+from lab.reports.figures import Plot, plot
+from lab.reports.result_set import percent
+from textgames.diagnostics import DIAGNOSTICS
+from textgames.document import MISSING, Block, Cell, Table, literal
 
 Game = tuple[str, int, str]  # name, level, variant
 

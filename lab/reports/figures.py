@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from drrn.document import Figure
-from drrn.errors import require
-from drrn.files import read_toml
+from textgames.document import Figure
+from textgames.errors import require
+from textgames.files import read_toml
 
 _LOOK = read_toml(Path(__file__).with_name("figures.toml"))
 STYLE: dict[str, Any] = _LOOK["style"]
@@ -52,9 +52,9 @@ def plot(name: str, caption: str, kind: str, data: dict[str, Any]) -> Plot:
 
 def draw(figure: Plot) -> str:
     """Draw a figure as an SVG with a transparent background."""
-    matplotlib = require("matplotlib", "plot")
+    matplotlib = require("matplotlib")
     matplotlib.use("Agg")
-    pyplot = require("matplotlib.pyplot", "plot")
+    pyplot = require("matplotlib.pyplot", "matplotlib")
     with matplotlib.rc_context(STYLE):
         drawing = KINDS[figure.kind](pyplot, figure.data)
         text = io.StringIO()

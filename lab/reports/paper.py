@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from drrn.document import MISSING, Block, Cell, Table
-from drrn.lab.experiments import plan
-from drrn.lab.experiments.plan import BEST, LAYERED, PAPER, SIZES, STRONG_JOB, Example, Variant
-from drrn.lab.experiments.results import mark
-from drrn.lab.reports.figures import plot
-from drrn.lab.reports.result_set import (
+from lab.experiments import plan
+from lab.experiments.plan import BEST, LAYERED, PAPER, SIZES, STRONG_JOB, Example, Variant
+from lab.experiments.results import mark
+from lab.reports.figures import plot
+from lab.reports.result_set import (
     ResultSet,
     Summary,
     decimal,
@@ -19,6 +18,7 @@ from drrn.lab.reports.result_set import (
     spread,
     summary,
 )
+from textgames.document import MISSING, Block, Cell, Table
 
 Cells = list[Cell | str]
 Columns = Sequence[tuple[str, Callable[[Variant], Cell | str]]]

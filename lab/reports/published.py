@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from statistics import fmean, pstdev
 from typing import Any
 
-from drrn.document import MISSING, Block, Cell, Table
-from drrn.lab.experiments.plan import PUBLISHED, Variant
-from drrn.lab.reports.beyond import minutes
-from drrn.lab.reports.paper import Cells, panels_of
-from drrn.lab.reports.result_set import ResultSet, decimal, percent
 from drrn.runs.intervals import interval_of_mean
-from drrn.suites.protocols import Protocol, protocols
+from lab.experiments.plan import PUBLISHED, Variant
+from lab.reports.beyond import minutes
+from lab.reports.paper import Cells, panels_of
+from lab.reports.result_set import ResultSet, decimal, percent
+from textgames.document import MISSING, Block, Cell, Table
+from textsuites.protocols import Protocol, protocols
 
 TRAINING = "last episodes"  # the measure of episodes in which the memory plays, too
 MEASURED = {

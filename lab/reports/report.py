@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from drrn.arena.report import report_files
-from drrn.document import MISSING, Block, Cell, Table, markdown_block
-from drrn.errors import InputError
-from drrn.files import read_text, write
-from drrn.lab.experiments import plan
-from drrn.lab.experiments.results import ARENA, Results
-from drrn.lab.reports import beyond, paper
-from drrn.lab.reports.diagnostics import diagnostics_blocks
-from drrn.lab.reports.figures import Plot, as_file, draw, fault, from_file
-from drrn.lab.reports.published import published_blocks
-from drrn.lab.reports.result_set import ResultSet, decimal
 from drrn.settings import Settings
+from lab.experiments import plan
+from lab.experiments.results import ARENA, Results
+from lab.reports import beyond, paper
+from lab.reports.diagnostics import diagnostics_blocks
+from lab.reports.figures import Plot, as_file, draw, fault, from_file
+from lab.reports.published import published_blocks
+from lab.reports.result_set import ResultSet, decimal
+from textgames.document import MISSING, Block, Cell, Table, markdown_block
+from textgames.errors import InputError
+from textgames.files import read_text, write
 
 BLOCKS: dict[str, Callable[[ResultSet], Sequence[Block]]] = {
     "headline": lambda results: [paper.headline_table(results)],

@@ -11,12 +11,12 @@ from typing import Any
 
 from drrn.arena.report import Report
 from drrn.arena.tournament import read_all
-from drrn.document import MISSING
-from drrn.errors import InputError
-from drrn.files import read_toml
-from drrn.lab.experiments.plan import ADDED, PAPER, REWORDED, SIZES, VARIANTS, Variant, game_order
-from drrn.lab.experiments.results import ARENA, GAME, TRIALS_FILE, Results, Row, Stored, read_trials
-from drrn.writing import visible
+from lab.experiments.plan import ADDED, PAPER, REWORDED, SIZES, VARIANTS, Variant, game_order
+from lab.experiments.results import ARENA, GAME, TRIALS_FILE, Results, Row, Stored, read_trials
+from textgames.document import MISSING
+from textgames.errors import InputError
+from textgames.files import read_toml
+from textgames.wording import visible
 
 SEPARATE_KINDS = ("parser", "suite")  # games that the paper's experiments run on only on request
 _PAPER = read_toml(Path(__file__).with_name("paper.toml"))

@@ -9,15 +9,15 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.compiled.solve import best, random_play
-from drrn.errors import InputError
-from drrn.lab.authors.install import add_games, read_sources
-from drrn.stories import added
-from drrn.stories.authored import paraphrases_of
-from drrn.stories.twine.rules import read_paraphrases
+from lab.authors.install import add_games, read_sources
+from storytest import added
+from storytest.authored import paraphrases_of
+from storytest.twine.rules import read_paraphrases
 from tests.imitated_twee import write_twee
 from tests.imitation import CROSSING, add_imitation, pickled_words, treat_as_published, write_clone
 from tests.stories import open_story
+from textgames.compiled.solve import best, random_play
+from textgames.errors import InputError
 
 SIMULATOR = "simulators/MySimulator.py"
 pytestmark = pytest.mark.usefixtures("home", "working_folder")
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.usefixtures("home", "working_folder")
 @pytest.fixture
 def text_games():
     """A clone of the authors' repository, which is not part of this one."""
-    if not os.environ.get("DRRN_TEXT_GAMES"):
-        pytest.skip("DRRN_TEXT_GAMES does not name a clone of jvking/text-games")
-    return Path(os.environ["DRRN_TEXT_GAMES"])
+    if not os.environ.get("TEXTGAMES_TEXT_GAMES"):
+        pytest.skip("TEXTGAMES_TEXT_GAMES does not name a clone of jvking/text-games")
+    return Path(os.environ["TEXTGAMES_TEXT_GAMES"])
 
 
 def compiled(name):
@@ -130,7 +130,6 @@ def test_the_error_for_a_missing_game_names_the_installation(capsys):
     assert '"saving-john"' in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_games_lists_the_installed_games_and_the_source_of_their_rewards(
     capsys, imitation, shared_compile_cache
 ):
@@ -247,7 +246,7 @@ def test_a_full_disk_leaves_the_old_games(monkeypatch, home, imitation):
     with pytest.raises(InputError, match="No space left on device"):
         add_imitation(imitation)
     monkeypatch.undo()
-    monkeypatch.setenv("DRRN_HOME", str(home))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(home))
     assert before.items() <= files_of(home).items()
     assert "wide" in drrn.make("machine-of-death").reset(0).text
 

@@ -7,7 +7,7 @@ import pytest
 import drrn
 from drrn.arena.tournament import read_all
 from drrn.cli import main
-from drrn.lab.experiments.plan import PAPER, PLAN
+from lab.experiments.plan import PAPER, PLAN
 
 ROOT = Path(drrn.__file__).parent.parent
 FEW = ["rounds=2", "episodes_per_round=10", "evaluation_episodes=5"]

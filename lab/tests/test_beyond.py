@@ -9,9 +9,10 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.document import Cell
-from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import (
+from drrn.settings import STRONG_CHANGES
+from drrn.vectors import open_vectors
+from lab.experiments.job import Job, hashes_of
+from lab.experiments.plan import (
     ABLATIONS,
     BEST,
     BEYOND,
@@ -22,14 +23,13 @@ from drrn.lab.experiments.plan import (
     settings_of,
     variants_of,
 )
-from drrn.lab.experiments.results import EVALUATIONS, Results
-from drrn.lab.reports.beyond import strong_table
-from drrn.lab.reports.paper import headline_table
-from drrn.lab.reports.report import page_text, read_rows
-from drrn.lab.reports.result_set import ResultSet
-from drrn.settings import STRONG_CHANGES
-from drrn.vectors import open_vectors
+from lab.experiments.results import EVALUATIONS, Results
+from lab.reports.beyond import strong_table
+from lab.reports.paper import headline_table
+from lab.reports.report import page_text, read_rows
+from lab.reports.result_set import ResultSet
 from tests.experiment_jobs import assert_interrupted_job_matches
+from textgames.document import Cell
 
 TINY = {"rounds": 2, "episodes_per_round": 20, "evaluation_episodes": 5, "updates": 3, "hidden": 8}
 SET = [f"{name}={value}" for name, value in TINY.items() if name != "hidden"]
@@ -123,7 +123,6 @@ def test_only_strong_jobs_are_evaluated_by_the_best_policy_and_in_reworded_games
 # The command
 
 
-@pytest.mark.slow
 def test_a_strong_job_writes_rows_of_the_best_policy_and_of_reworded_games(finished_results):
     rows = rows_of(finished_results / "rows/long-watch/strong.csv")
     assert list(rows[0]) == list(EVALUATIONS)
@@ -138,7 +137,6 @@ def test_a_strong_job_writes_rows_of_the_best_policy_and_of_reworded_games(finis
     assert [row["exact"] for row in reworded] != [row["exact"] for row in final]
 
 
-@pytest.mark.slow
 def test_word_vectors_are_recorded_by_name_and_digest_without_a_folder(finished_results, vectors):
     record = json.loads((finished_results / "rows/long-watch/strong-vectors.json").read_text())
     digest = open_vectors(vectors).digest
@@ -146,7 +144,6 @@ def test_word_vectors_are_recorded_by_name_and_digest_without_a_folder(finished_
     assert str(vectors.parent) not in json.dumps(record)
 
 
-@pytest.mark.slow
 def test_word_vectors_may_be_moved_but_not_changed(finished_results, vectors, tmp_path, capsys):
     command = [*COMMAND, "--only", VECTORS.name, "--seeds", "2"]
     command += ["--out", str(finished_results), "--vectors"]
@@ -159,7 +156,6 @@ def test_word_vectors_may_be_moved_but_not_changed(finished_results, vectors, tm
     assert "strong-vectors.csv: " in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_without_word_vectors_a_message_names_the_skipped_job(finished_results, capsys):
     assert main([*COMMAND, "--only", "beyond", "--seeds", "2", "--out", str(finished_results)]) == 0
     output = capsys.readouterr()
@@ -195,7 +191,6 @@ def test_an_interrupted_strong_job_ends_with_the_same_rows(tmp_path, vectors):
 # The report
 
 
-@pytest.mark.slow
 def test_the_report_has_the_scores_and_the_curves_of_the_strong_agent(finished_results):
     results = ResultSet(Results(finished_results))
     scores = results.scores("long-watch", STRONG_JOB, policy="best")
@@ -211,7 +206,6 @@ def test_the_report_has_the_scores_and_the_curves_of_the_strong_agent(finished_r
     assert main(["report", "--out", str(finished_results), "--check"]) == 0
 
 
-@pytest.mark.slow
 def test_a_new_ablation_is_written_between_the_markers_of_a_page(finished_results, tmp_path):
     shutil.copytree(finished_results / "rows", tmp_path / "rows")
     results = Results(tmp_path)

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 import drrn
-from drrn.compiled.compile import compile_game
-from drrn.document import markdown_block
-from drrn.errors import InputError
-from drrn.lab.experiments.plan import BEST, EXAMPLES, GRID
-from drrn.lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark, to_csv
-from drrn.lab.reports import paper
-from drrn.lab.reports.report import differences, page_text, read_rows, results_text, settings_table
-from drrn.lab.reports.result_set import ResultSet, Summary, predictive_r2, squared_correlation
 from drrn.settings import PAPER
-from drrn.writing import words
+from lab.experiments.plan import BEST, EXAMPLES, GRID
+from lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark, to_csv
+from lab.reports import paper
+from lab.reports.report import differences, page_text, read_rows, results_text, settings_table
+from lab.reports.result_set import ResultSet, Summary, predictive_r2, squared_correlation
 from tests.paper_games import PAPER_GAMES
+from textgames.compiled.compile import compile_game
+from textgames.document import markdown_block
+from textgames.errors import InputError
+from textgames.wording import words
 
 ROOT = Path(drrn.__file__).parent.parent
 PAGES = ("beyond", "diagnostics", "arena")
@@ -180,7 +180,7 @@ def test_a_mark_depends_only_on_words():
 @cache
 def published_words():
     """Return the words of all published results by file, separated by spaces."""
-    paths = [ROOT / "drrn/lab/experiments/examples.toml"]
+    paths = [ROOT / "lab/experiments/examples.toml"]
     for path in (ROOT / "results").rglob("*"):
         if path.is_file() and path.relative_to(ROOT / "results").parts[0] != "work":
             paths.append(path)
@@ -191,7 +191,6 @@ def published_words():
     return result
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPER_GAMES)
 def test_published_files_contain_no_text_of_the_papers_games(game_path, name):
     phrases = phrases_of(compile_game(drrn.make(game_path(name))))
@@ -223,7 +222,6 @@ def quotes(phrases, text):
     return [phrase for phrase in candidates if f" {phrase} " in text]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "name"),
     [

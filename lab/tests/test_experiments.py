@@ -17,14 +17,14 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.files import write_atomically
-from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import BEST, TABLE, VARIANTS, Scale, settings_of, variants_of
-from drrn.lab.experiments.results import EVALUATIONS, Results, difference
-from drrn.lab.reports import figures
 from drrn.runs.embeddings import plane
+from lab.experiments.job import Job, hashes_of
+from lab.experiments.plan import BEST, TABLE, VARIANTS, Scale, settings_of, variants_of
+from lab.experiments.results import EVALUATIONS, Results, difference
+from lab.reports import figures
 from tests.experiment_jobs import InProcessWorkers
+from textgames.errors import InputError
+from textgames.files import write_atomically
 
 ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 3, "episodes_per_round": 100, "epochs": 1, "evaluation_episodes": 5}
@@ -229,7 +229,7 @@ def test_a_full_disk_leaves_the_old_rows(results, monkeypatch):
             raise InputError(f"{path}: No space left on device")
         write(path, parts)
 
-    monkeypatch.setattr("drrn.files.write_atomically", write_unless_full)
+    monkeypatch.setattr("textgames.files.write_atomically", write_unless_full)
     job = job_for(results, VARIANTS["linear"])
     with pytest.raises(InputError, match="No space left"):
         list(job.run())
@@ -387,7 +387,7 @@ def test_the_command_fails_if_the_report_cannot_be_written(results, monkeypatch,
     def fail(path, parts):
         raise InputError(f"{path}: No space left on device")
 
-    monkeypatch.setattr("drrn.lab.reports.report.write", fail)
+    monkeypatch.setattr("lab.reports.report.write", fail)
     assert main([*COMMAND, "--only", "table", "--out", str(results)]) == 2
     assert "the report could not be written" in capsys.readouterr().err
 

@@ -8,11 +8,12 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.game.contract import close, training_of
-from drrn.lab.cli import experiment_games, published_games, suite_games
-from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.measure import PLAYED, good_share, save_step_counts
-from drrn.lab.experiments.plan import (
+from drrn.playing.survey import PARSER_GAME
+from drrn.runs.config import settings_for_game
+from drrn.runs.run import Run
+from lab.experiments.job import Job, hashes_of
+from lab.experiments.measure import PLAYED, good_share, save_step_counts
+from lab.experiments.plan import (
     ADDED,
     BAG_VECTORS,
     BEST,
@@ -25,11 +26,10 @@ from drrn.lab.experiments.plan import (
     settings_of,
     variants_of,
 )
-from drrn.playing.survey import PARSER_GAME
-from drrn.runs.config import settings_for_game
-from drrn.runs.run import Run
+from lab.reproduce import experiment_games, published_games, suite_games
 from tests.experiment_jobs import assert_interrupted_job_matches
 from tests.suite_files import game_file
+from textgames.game.contract import close, training_of
 
 SET = ["rounds=2", "episodes_per_round=6", "evaluation_episodes=4", "epochs=1"]
 COMMAND = ["reproduce", "--quick", "--jobs", "1", "--set", *SET]
@@ -75,7 +75,7 @@ def games_of(only, names=()):
     """Return the sources of the games of experiments, and the messages."""
     messages: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.lab.cli.warn", messages.append)
+        patch.setattr("lab.reproduce.warn", messages.append)
         return [game.source for game in experiment_games(names, only, {})], messages
 
 
@@ -108,7 +108,7 @@ def test_agents_in_a_world_use_its_training_settings_and_five_seeds():
 
 
 def test_each_experiment_has_its_games(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
     assert games_of(["parser"]) == (["home-world", "comet-house"], [])
     assert games_of(["parser-bow-dqn"])[0] == ["home-world", "comet-house"]
     assert games_of(["scores"])[0] == ["long-watch", "night-market"]
@@ -239,7 +239,7 @@ def test_the_experiment_on_suites_writes_rows_and_a_section(stand_ins, tmp_path)
 
 
 def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("drrn.suites.catalogue.Suite.installed", False)
+    monkeypatch.setattr("textsuites.catalogue.Suite.installed", False)
     assert list(suite_games({"jericho": tmp_path})) == []  # a folder
     text = capsys.readouterr().err
     assert text.count("\n") == 6

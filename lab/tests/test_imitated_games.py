@@ -5,14 +5,14 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.compiled.memoryless import best_memoryless, fixed_point
-from drrn.compiled.solve import best, random_play
-from drrn.game.episodes import play_episodes, random_policy, summarise
-from drrn.lab.experiments.results import Results
-from drrn.stories import added
-from drrn.stories.twine.rules import read_paraphrases
+from lab.experiments.results import Results
+from storytest import added
+from storytest.twine.rules import read_paraphrases
 from tests.imitation import add_imitation
 from tests.stories import open_story
+from textgames.compiled.memoryless import best_memoryless, fixed_point
+from textgames.compiled.solve import best, random_play
+from textgames.game.episodes import play_episodes, random_policy, summarise
 
 # Random play from the ferry without tea: F = 3/4 · 20 + 1/4 · (F - 10) / 2.
 FERRY = (15 - 1.25) * 8 / 7
@@ -116,7 +116,6 @@ def test_annotate_keeps_the_rules_of_a_game(crossing, tmp_path):
     assert [rule.reward for rule in rules.endings] == [-10, 10, 20]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_the_paper_experiments_run_on_the_installed_games(imitation, tmp_path, jobs_in_process):
     """The imitation has none of the paper's example states, so no Q-value is reported."""

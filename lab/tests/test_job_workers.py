@@ -7,9 +7,9 @@ from pathlib import Path
 
 import drrn
 from drrn.experiments.workers import Event, Processes, Workers, in_order
-from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import TABLE, VARIANTS, Scale, settings_of
 from drrn.settings import Settings, all_settings
+from lab.experiments.job import Job, hashes_of
+from lab.experiments.plan import TABLE, VARIANTS, Scale, settings_of
 
 GAME = drrn.make("long-watch")
 TINY = Scale(seeds=1, overrides={"rounds": 1, "episodes_per_round": 1})

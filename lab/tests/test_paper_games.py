@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.compiled.memoryless import best_memoryless, fixed_point
-from drrn.compiled.solve import best, random_play
-from drrn.game.episodes import play_episodes, random_policy, summarise
-from drrn.stories.twine.rules import read_paraphrases
+from storytest.twine.rules import read_paraphrases
 from tests.stories import open_story
+from textgames.compiled.memoryless import best_memoryless, fixed_point
+from textgames.compiled.solve import best, random_play
+from textgames.game.episodes import play_episodes, random_policy, summarise
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from drrn.errors import InputError
-from drrn.lab.authors.install import StoryNode, read_pickle
+from lab.authors.install import StoryNode, read_pickle
 from tests.imitation import pickled_string
+from textgames.errors import InputError
 
 HARMFUL = {
     "a function": b"cos\nsystem\n(S'touch THE_CODE_WAS_RUN'\ntR.",

@@ -12,13 +12,6 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.document import Cell, Table
-from drrn.game.contract import highest_return_of
-from drrn.game.episodes import play_episodes
-from drrn.lab.experiments.measure import facts
-from drrn.lab.experiments.results import Results
-from drrn.lab.reports.published import JOBS, published_blocks, published_scores
-from drrn.lab.reports.result_set import ResultSet
 from drrn.runs.intervals import (
     interquartile_interval,
     interquartile_mean,
@@ -27,10 +20,18 @@ from drrn.runs.intervals import (
 )
 from drrn.runs.run import Run
 from drrn.settings import STRONG, all_settings
-from drrn.suites.protocols import protocols, read_protocol
+from lab.experiments.measure import facts
+from lab.experiments.results import Results
+from lab.reports.published import JOBS, published_blocks, published_scores
+from lab.reports.result_set import ResultSet
+from tests.source_code import ROOT
 from tests.suite_files import open_suite
+from textgames.document import Cell, Table
+from textgames.game.contract import highest_return_of
+from textgames.game.episodes import play_episodes
+from textsuites.protocols import protocols, read_protocol
 
-ROWS = Path(__file__).parents[1] / "results" / "rows"
+ROWS = ROOT / "results" / "rows"
 
 
 def test_the_interquartile_mean_is_that_of_the_middle_half():
@@ -182,7 +183,7 @@ def test_random_play_is_of_the_games_that_are_scored(stand_ins, monkeypatch, nam
         pages.append(game.reset(0).text)
         return play_episodes(game, *arguments)
 
-    monkeypatch.setattr("drrn.lab.experiments.measure.play_episodes", spy)
+    monkeypatch.setattr("lab.experiments.measure.play_episodes", spy)
     source = "twx:coin?text=look&max_steps=3"
     game = open_suite(source)
     assert facts(game, STRONG, source, name)["random_episodes"] == 100

@@ -12,16 +12,16 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.compiled import solve
-from drrn.compiled.compile import compile_game
-from drrn.compiled.memoryless import best_memoryless
-from drrn.diagnostics.reading import Order, Paraphrase
-from drrn.game.contract import step_limit_of
-from drrn.lab.experiments.measure import wording_rows
-from drrn.lab.experiments.plan import PLAN
 from drrn.text import Store
-from drrn.writing import words
+from lab.experiments.measure import wording_rows
+from lab.experiments.plan import PLAN
 from tests.documentation import ROOT
+from textgames.compiled import solve
+from textgames.compiled.compile import compile_game
+from textgames.compiled.memoryless import best_memoryless
+from textgames.diagnostics.reading import Order, Paraphrase
+from textgames.game.contract import step_limit_of
+from textgames.wording import words
 
 
 def test_to_a_hash_similar_texts_have_nothing_in_common():
@@ -51,7 +51,6 @@ def test_in_other_words_a_hash_plays_at_random_and_remembers_its_own():
     assert fmean(row["final_reward"] for row in rows[:2]) > chance + 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("long-watch", 19.99), ("night-market", 23.43)])
 def test_in_its_own_words_a_hash_can_play_a_story_perfectly_and_a_bag_nearly(name, least):
     game = compile_game(drrn.make(name))
@@ -92,7 +91,7 @@ def test_a_reader_is_limited_to_random_play_where_its_text_says_nothing():
 def test_without_sentence_models_the_experiment_trains_nothing_and_says_what_fetches_them(
     games, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
     command = ["reproduce", "--only", "reading", "--out", str(tmp_path / "results"), *games]
     assert main(command) == 2
     assert "scripts/encoders" in capsys.readouterr().err
@@ -104,6 +103,6 @@ def test_published_scores_are_means_of_their_rows():
         rows = [row for row in csv.DictReader(file) if not row["wording"]]
     assert [int(row["seed"]) for row in rows] == [0, 1, 2, 3, 4]
     mean = fmean(float(row["final_reward"]) for row in rows)
-    lines = (ROOT / "docs/beyond.md").read_text().split("**Readers**")[1].splitlines()
+    lines = (ROOT / "docs/lab/beyond.md").read_text().split("**Readers**")[1].splitlines()
     (line,) = (line for line in lines if line.startswith("| The Night Market |"))
     assert line.split(" | ")[2].startswith(f"{mean:.2f} (")

@@ -1,4 +1,4 @@
-"""Reinforcement learning agents for text games (He et al., ACL 2016), and play-tests of stories."""
+"""Agents that learn text games by reading (DRRN: He et al., ACL 2016)."""
 
 from __future__ import annotations
 
@@ -6,46 +6,25 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.errors import require
-from drrn.version import __version__ as __version__
+import textgames
+from textgames.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from drrn.compiled.compile import compile_game as compile_game
-    from drrn.compiled.game import Compiled as Compiled
-    from drrn.compiled.solve import best as best
-    from drrn.errors import InputError as InputError
-    from drrn.game.contract import Enumerable as Enumerable
-    from drrn.game.contract import Game as Game
-    from drrn.game.contract import Observation as Observation
-    from drrn.game.contract import check_game as check_game
-    from drrn.game.episodes import play_episodes as play_episodes
-    from drrn.game.episodes import random_policy as random_policy
-    from drrn.game.gymnasium_game import GymnasiumGame as GymnasiumGame
-    from drrn.game.make import make as make
-    from drrn.registry import trust as trust
     from drrn.runs.agent import Agent as Agent
     from drrn.runs.run import Run as Run
     from drrn.runs.trainer import Trainer as Trainer
     from drrn.settings import Settings as Settings
+    from textgames import *  # noqa: F403
 
-# The names that each module defines. They are imported on first use, so that `import drrn` is fast
-# and does not load PyTorch.
-LAZY = {
-    "compiled.compile": "compile_game",
-    "compiled.game": "Compiled",
-    "compiled.solve": "best",
-    "errors": "InputError",
-    "game.contract": "Enumerable Game Observation check_game",
-    "game.episodes": "play_episodes random_policy",
-    "game.gymnasium_game": "GymnasiumGame",
-    "game.make": "make",
-    "registry": "trust",
+# Names by the module that defines them. Each is imported on first use, so that `import drrn` does
+# not load PyTorch. The names of `textgames` are also names of `drrn`.
+MODULES = {
     "runs.agent": "Agent",
     "runs.run": "Run",
     "runs.trainer": "Trainer",
     "settings": "Settings",
 }
-__all__ = ["__version__", "load", "resume", "trainer", *" ".join(LAZY.values()).split()]  # noqa: PLE0604
+__all__ = ["load", "resume", "trainer", *MODULES.values(), *textgames.__all__]  # noqa: PLE0604
 
 
 def trainer(
@@ -63,7 +42,7 @@ def trainer(
         **settings: The settings of `drrn train`.
 
     Raises:
-        InputError: A setting is wrong, the game cannot be opened, or PyTorch is not installed.
+        InputError: A setting is wrong, or the game cannot be opened.
 
     Example:
         >>> trainer = drrn.trainer("long-watch", rounds=5)
@@ -71,11 +50,10 @@ def trainer(
         ...     print(finished.number)
         >>> trainer.save("runs/demo")
     """
-    require("torch", "torch")
-    from drrn.game.make import open_game
     from drrn.runs.config import settings_for_game
     from drrn.runs.trainer import Trainer
     from drrn.settings import recipe_name
+    from textgames.openers import open_game
 
     opened, spec = open_game(game)
     all_settings = settings_for_game(opened, settings, paper=paper)
@@ -85,7 +63,6 @@ def trainer(
 
 def load(run: str | Path, *, device: str = "cpu", sentences: str | None = None) -> Agent:
     """Load the trained agent from the folder of a run; with `sentences`, it recalls by them."""
-    require("torch", "torch")
     from drrn.runs.agent import Agent
 
     return Agent.load(run, device, sentences=sentences)
@@ -108,9 +85,8 @@ def resume(
         threads: Threads that PyTorch uses while training.
         rounds: The total number of rounds, to extend the run.
     """
-    require("torch", "torch")
-    from drrn.game.make import open_game
     from drrn.runs.trainer import Trainer
+    from textgames.openers import open_game
 
     opened, spec = (None, None) if game is None else open_game(game)
     changes = {} if rounds is None else {"rounds": rounds}
@@ -118,15 +94,16 @@ def resume(
     return Trainer.resume(run, opened, spec=spec, changes=changes, **options)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
-    module = next((module for module, names in LAZY.items() if name in names.split()), None)
-    if name in ("Agent", "Trainer"):
-        require("torch", "torch")
-    if module is not None:
-        value = getattr(importlib.import_module(f"drrn.{module}"), name)
-        globals()[name] = value
-        return value
-    try:
-        return importlib.import_module(f"drrn.{name}")
-    except ModuleNotFoundError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    if name in textgames.__all__:
+        return getattr(textgames, name)
+    for module, exported in MODULES.items():
+        if name == exported:
+            value = getattr(importlib.import_module(f"drrn.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

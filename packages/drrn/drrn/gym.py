@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from drrn.compiled.oracle import SolvedGame, check_rewards, solve_game
-from drrn.diagnostics import DIAGNOSTICS
-from drrn.errors import InputError, require
-from drrn.game.contract import (
+from textgames.compiled.oracle import SolvedGame, check_rewards, solve_game
+from textgames.diagnostics import DIAGNOSTICS
+from textgames.errors import InputError, require
+from textgames.game.contract import (
     Game,
     Observation,
     checked,
@@ -28,9 +28,9 @@ from drrn.game.contract import (
     step_limit_of,
     story_of,
 )
-from drrn.game.make import BUILT_IN, as_game, make
+from textgames.openers import BUILT_IN, as_game, make
 
-require("gymnasium", "gym")
+require("gymnasium")
 import gymnasium  # noqa: E402
 from gymnasium.vector.utils import create_shared_memory  # noqa: E402
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 
-from drrn.writing import words
+from textgames.wording import words
 
 CLAUSE_END = re.compile(r"[.,;:!?()\n\u2014\u201c\u201d\"]")
 BEFORE = 3  # words before a word that an action shares with the page

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn import registry
-from drrn.errors import InputError, require
-from drrn.files import home, json_or_none
-from drrn.progress import tracked
+from textgames import registry
+from textgames.errors import InputError, require
+from textgames.files import home, json_or_none
+from textgames.progress import tracked
 
 # Modules of sentence-transformers. Others import what the model's files name.
 SAFE_MODULES = {"Transformer", "Pooling", "Normalize"}
@@ -33,7 +33,7 @@ SAFE_MODULES = {"Transformer", "Pooling", "Normalize"}
 Floats = NDArray[np.float32]
 Function = Callable[[list[str]], Any]
 
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 
 class SentenceVectors:
@@ -160,7 +160,9 @@ def _open_folder(folder: Path) -> Function:
     if not any(folder.rglob("model*.safetensors")):
         raise InputError(f"{folder}: it has no .safetensors; other files of weights can run code")
     options = {"device": "cpu", "model_kwargs": {"use_safetensors": True}}
-    model = require("sentence_transformers", "sentence").SentenceTransformer(str(folder), **options)
+    model = require("sentence_transformers", "sentence-transformers").SentenceTransformer(
+        str(folder), **options
+    )
     return lambda texts: unit(np.asarray(model.encode(texts, show_progress_bar=False)))
 
 
@@ -177,12 +179,12 @@ class OnnxModel:
     """An ONNX graph that returns a vector per text [N, D], or per token [N, L, D]: their mean."""
 
     def __init__(self, folder: Path, most_tokens: int = 128) -> None:
-        package: Any = require("tokenizers", "sentences")
+        package: Any = require("tokenizers")
         self.tokenizer = package.Tokenizer.from_file(str(folder / "tokenizer.json"))
         limits = json_or_none(folder / "sentence_bert_config.json") or {}
         self.tokenizer.enable_truncation(limits.get("max_seq_length") or most_tokens)
         self.tokenizer.enable_padding()
-        package = require("onnxruntime", "sentences")
+        package = require("onnxruntime")
         self.session = package.InferenceSession(str(min(folder.glob("*.onnx"))))
         outputs = [each for each in self.session.get_outputs() if "float" in each.type]
         self.output = min(outputs, key=lambda each: len(each.shape)).name
@@ -205,7 +207,7 @@ class UniversalEncoder:
     ngrams = ((2, 0), (3, 1), (5, 2))  # length, words on the left
 
     def __init__(self, folder: Path) -> None:
-        package: Any = require("sentencepiece", "sentences")
+        package: Any = require("sentencepiece")
         self.pieces = package.SentencePieceProcessor(model_file=str(folder / "sp.model"))
         with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
             self.weights = {name: arrays[name] for name in arrays.files}

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from drrn.declaration import Setting, declare
-from drrn.errors import InputError, did_you_mean
-from drrn.files import read_toml
+from textgames.declaration import Setting, declare
+from textgames.errors import InputError, did_you_mean
+from textgames.files import read_toml
 
 TABLE = read_toml(Path(__file__).with_suffix(".toml"))
 MODELS = tuple(TABLE["model"]["name"]["choices"])
@@ -365,7 +365,7 @@ CONDITIONS: dict[str, Callable[[Settings], Any]] = {
 
 PAPER = Settings()
 
-# What the strong recipe (docs/beyond.md) changes; `drrn train` uses it unless --paper is given.
+# What the strong recipe (docs/lab/beyond.md) changes; `drrn train` uses it unless --paper is given.
 STRONG_CHANGES: dict[str, Any] = TABLE["strong"]
 STRONG = PAPER.replace(**STRONG_CHANGES)
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids, ranges, room, starts_of
 from drrn.reading import with_marks, words_and_phrases
-from drrn.writing import words
+from textgames.arrays import Ids, ranges, room, starts_of
+from textgames.wording import words
 
 State = Mapping[str, Any]  # what a part saves from round to round: arrays, and JSON values
 

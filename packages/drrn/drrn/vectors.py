@@ -23,8 +23,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.errors import InputError
-from drrn.files import home, write_atomically
+from textgames.errors import InputError
+from textgames.files import home, write_atomically
 
 KNOWN = "use GloVe's text format, unpacked"
 VERSION = 4  # of the files in the cache
@@ -39,7 +39,7 @@ STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 Vectors = NDArray[np.float32]
 Index = dict[str, Any]  # digest of the file, dimensions, sorted hashes of words, their ranks
 
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 
 class WordVectors:

@@ -2,16 +2,16 @@
 
 import json
 import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.game.episodes import CIRCLE
 from tests.runs import train
+from tests.source_code import ROOT
 from tests.stories import FORK, REWARDS
+from textgames.game.episodes import CIRCLE
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_a_table_of_exact_scores_marks_the_sampled_scores_of_best(run, capsys):
 def test_play_marks_the_choice_of_the_agent(tale, run, tmp_path, capsys, monkeypatch):
     answers = iter(["1"])
     monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
     capsys.readouterr()
     assert main(["play", str(tale), "--agent", str(run), "--seed", "1"]) == 0
     assert "← the agent's choice" in capsys.readouterr().out
@@ -118,7 +118,6 @@ def test_a_circle_shows_the_probabilities_of_the_agent(tale, run, capsys, monkey
     assert out.count("The agent draws") == 1
 
 
-@pytest.mark.slow
 def test_an_agent_plays_alone_with_each_policy(tale, run, capsys):
     capsys.readouterr()
     play = ["play", str(tale), "--agent", str(run), "--episodes", "20", "--seed", "1"]
@@ -146,7 +145,7 @@ def test_an_agent_of_another_game_causes_a_warning(tale, run, capsys, monkeypatc
 
 
 def test_the_example_in_five_lines_runs(capsys):
-    example = runpy.run_path(str(Path(__file__).parents[1] / "examples/five_lines.py"))
+    example = runpy.run_path(str(ROOT / "examples/five_lines.py"))
     example["main"](rounds=1)
     out = capsys.readouterr().out
     assert "round 1" in out and "  Wait.\n" in out and "float32" not in out

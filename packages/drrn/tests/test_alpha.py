@@ -7,15 +7,15 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.compiled.chain import softmax_of_slots
-from drrn.compiled.solve import policy_score, policy_value
-from drrn.game.contract import Observation
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.experience import RewardScale
 from drrn.learning.return_learning import alpha_factor
 from tests.episodes import steps_of
 from tests.sample_games import Doors
 from tests.trainings import same_weights
+from textgames.compiled.chain import softmax_of_slots
+from textgames.compiled.solve import policy_score, policy_value
+from textgames.game.contract import Observation
 
 SMALL: dict[str, Any] = {
     "hidden": 10,
@@ -56,7 +56,6 @@ def train(unit, **settings):
     return trainer, list(trainer.train())[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [PAPER, STRONG], ids=["paper", "strong"])
 @pytest.mark.parametrize("unit", [1024.0, 2.0**-7])
 def test_rewards_in_another_power_of_two_give_the_same_weights(recipe, unit):

@@ -7,7 +7,6 @@ import runpy
 import statistics
 import time
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import drrn
-from drrn import registry
 from drrn.arena.llm import Options
 from drrn.arena.match import Decision, Match, Result, read_answer
 from drrn.arena.measures import measures, softmax_alpha
@@ -33,12 +31,14 @@ from drrn.arena.players import (
 from drrn.arena.report import Report
 from drrn.arena.tournament import Rows, play, read_all, specs_of
 from drrn.cli import main
-from drrn.compiled.oracle import SolvedCompiled, solve_game, values_within
-from drrn.compiled.solve import best
-from drrn.diagnostics import DIAGNOSTICS
-from drrn.game.episodes import Episode
-from drrn.lab.experiments.results import mark
 from drrn.runs.intervals import interval_of_mean
+from lab.experiments.results import mark
+from tests.source_code import ROOT
+from textgames import registry
+from textgames.compiled.oracle import SolvedCompiled, solve_game, values_within
+from textgames.compiled.solve import best
+from textgames.diagnostics import DIAGNOSTICS
+from textgames.game.episodes import Episode
 
 GAMES = ("long-watch", "home-world", "diagnostic:memory/1", "diagnostic:noisy-rewards/1")
 OTHERS = (
@@ -290,7 +290,7 @@ def test_rows_may_contain_any_line_separator(mark, tmp_path, monkeypatch):
     header = {"game": f"g{mark}", "player": "x", "words": ""}
     Rows.open(tmp_path, header).add(result)
     assert Rows.open(tmp_path, header).results == [result]
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
     game = PersonGame(f"Ann{mark}", "g", "g", 7, [0])
     (tmp_path / "games.jsonl").write_text(json.dumps(asdict(game), ensure_ascii=False) + "\n")
     assert read_games() == [game]
@@ -363,7 +363,7 @@ def finish_game(name, seed):
 
 @pytest.mark.parametrize("name", ["long-watch", "home-world"])
 def test_games_of_a_person_are_matches(name, solved, tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
     games = [finish_game(name, seed) for seed in (7, 8, 9)]
     player = open_player("person:Ann", Options(tmp_path))
     (spec,) = specs_of(name, None)
@@ -382,7 +382,7 @@ def test_games_of_a_person_are_matches(name, solved, tmp_path, monkeypatch):
 def test_games_of_another_version_and_unknown_people_are_one_sentence(
     solved, tmp_path, monkeypatch
 ):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
     save_game(PersonGame("Ann", "long-watch", "long-watch", 1, [0, 99]))
     with pytest.raises(drrn.InputError, match="Ann"):
         open_player("person:Anne", Options(tmp_path))
@@ -404,7 +404,7 @@ def test_games_of_another_version_and_unknown_people_are_one_sentence(
     ],
 )
 def test_a_damaged_line_of_a_person_is_one_sentence(change, tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
     game = PersonGame("Ann", "long-watch", "long-watch", 7, [0])
     save_game(game)
     path = tmp_path / "games.jsonl"
@@ -495,7 +495,7 @@ def test_references_are_the_first_and_last_players(solved, tmp_path):
 
 @pytest.mark.full
 def test_an_example_learns_more_from_the_advantage_than_from_the_games_rewards():
-    path = Path(__file__).parents[1] / "examples/two_rewards.py"
+    path = ROOT / "examples/two_rewards.py"
     example = runpy.run_path(str(path))
     arguments = ["--game", "diagnostic:grid/1", "--episodes", "60", "--seeds", "2"]
     final = example["main"]([*arguments, "--points", "1"])

@@ -17,7 +17,7 @@ from drrn.arena.match import Match
 from drrn.arena.players import ModelPlayer, open_player
 from drrn.arena.tournament import read_all
 from drrn.cli import main
-from drrn.compiled.oracle import solve_game
+from textgames.compiled.oracle import solve_game
 
 pytest.importorskip("openai", reason="openai is not installed")
 KEY = "secret-key-0123456789"

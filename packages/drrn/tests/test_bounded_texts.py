@@ -7,11 +7,11 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.game.contract import Observation
 from drrn.playing import stepped_rollouts
 from drrn.text import Vocabulary
 from tests.sample_games import Dice, Walk
 from tests.trainings import SMALL, Stepped, same_weights
+from textgames.game.contract import Observation
 
 
 class Endless:

@@ -13,13 +13,13 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.cli.jobs import workers_for
-from drrn.errors import InputError
 from drrn.experiments.cluster import RayCluster, check_cluster, run_job
 from drrn.experiments.results import read_files, receive
-from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import TABLE, Scale, settings_of
-from drrn.lab.experiments.results import Results
 from drrn.runs.config import versions
+from lab.experiments.job import Job, hashes_of
+from lab.experiments.plan import TABLE, Scale, settings_of
+from lab.experiments.results import Results
+from textgames.errors import InputError
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="ray is not installed: drrn[ray]"

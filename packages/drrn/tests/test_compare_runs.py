@@ -95,7 +95,6 @@ def test_folders_without_runs_are_reported(tmp_path, capsys):
     assert "no such folder" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_runs_are_compared_by_a_table_and_a_chart(folder, tmp_path, capsys):
     runs = [str(folder / "one"), str(folder / "more/two")]
     chart = tmp_path / "both"

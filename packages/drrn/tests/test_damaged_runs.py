@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.files import json_or_none, write_atomically
 from drrn.runs import storage, tensors
 from drrn.runs.run import Run
-from drrn.serve import runs as page_runs
-from drrn.serve.library import Library
 from tests.fuzz_runs import Hub
 from tests.runs import rehash, results_of, resume_command, same_results, train
 from tests.stories import FORK, REWARDS
+from textgames.errors import InputError
+from textgames.files import json_or_none, write_atomically
+from textgames_page import runs as page_runs
+from textgames_page.library import Library
 
 LINKS = pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 

@@ -6,13 +6,13 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.game.contract import Observation
 from drrn.playing.evaluation import choose_policy
 from drrn.runs.run import Run
 from drrn.settings import CANDIDATES
 from tests.runs import SMALL_STRONG, rehash, resume_command, train
 from tests.sample_games import Doors
 from tests.trainings import rollouts_of
+from textgames.game.contract import Observation
 
 KINDS = ["compiled", "stepped"]
 
@@ -93,7 +93,6 @@ def test_the_choice_is_recorded_and_used_unless_another_policy_is_named(run, cap
     assert agent.policy("greedy").thinks(page)[1].max() == 1
 
 
-@pytest.mark.slow
 def test_an_extended_run_chooses_again_and_paper_runs_choose_nothing(run, tmp_path, capsys):
     before = Run(run).config["deployment"]
     assert main(resume_command(run)) == 0  # finished: the choice stays

@@ -10,15 +10,15 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.diagnostics import DIAGNOSTICS
 from drrn.experiments import diagnose
 from drrn.experiments.agents import agent_settings
 from drrn.experiments.diagnose import Budget, Trial, share_of, sizes
 from drrn.experiments.radar import radar, share_table, shares_of
 from drrn.experiments.results import TRIALS, to_csv
-from drrn.lab.experiments import diagnose as published
-from drrn.lab.experiments.plan import Scale
+from lab.experiments import diagnose as published
+from lab.experiments.plan import Scale
 from tests.documentation import ROOT
+from textgames.diagnostics import DIAGNOSTICS
 
 SET = ["--set", "updates=1"]
 TINY = ["--level", "1", "--episodes", "6", "--seeds", "1", "--first-seed", "1000", *SET]
@@ -127,7 +127,7 @@ def test_the_radar_plot_is_well_formed_and_has_every_label():
 
 
 def test_the_page_lists_every_game_with_its_scores():
-    text = (ROOT / "docs/diagnostics.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/textgames/diagnostics.md").read_text(encoding="utf-8")
     for game in map(diagnose.open_diagnostic, diagnose.sources_of((), 2)):
         scores = f"| {game.episodes:,} | {game.random_score:.2f} | {game.optimum:.2f} |"
         assert re.search(rf"^\| `{game.key()}` \| .*{re.escape(scores)}$", text, re.M)
@@ -152,7 +152,7 @@ def test_the_report_and_the_page_agree_with_the_rows(tmp_path):
 
 def test_reproduce_runs_the_published_agents(tmp_path, monkeypatch):
     monkeypatch.setattr(published, "sources_of", lambda *_: ["diagnostic:memory/2"])
-    monkeypatch.setattr("drrn.lab.cli._write_report", lambda results: True)
+    monkeypatch.setattr("lab.reproduce._write_report", lambda results: True)
     command = ["reproduce", "--only", "diagnostics", "--quick", *SET, "rounds=1"]
     assert main([*command, "episodes_per_round=2", "--out", str(tmp_path)]) == 0
     assert {row["agent"] for row in rows_of(tmp_path)} == published.PUBLISHED.keys()

@@ -1,7 +1,6 @@
 """Encoders of users: a small one with learned gates, in every model, learner and command."""
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from drrn.text import Store
 from drrn.vectors import open_vectors
 from tests.models import ACTIONS, CPU, STATES, error_falls, random_batches, taken_pages
 from tests.runs import train
+from tests.source_code import ROOT
 from tests.trainings import SMALL
 from tests.vector_files import vector_file
 
@@ -194,7 +194,7 @@ def test_words_that_only_another_replica_has_read_are_ignored(tmp_path, encoder,
 
 
 def test_the_encoder_of_the_docs_trains_by_the_command(tale, import_folder):
-    text = (Path(__file__).parents[1] / "docs/encoders.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/drrn/encoders.md").read_text(encoding="utf-8")
     code = text.split("## Add an encoder")[1].split("```python\n")[1].split("```")[0]
     (import_folder / "mine.py").write_text(code, encoding="utf-8")
     assert train(tale, import_folder / "run", "--encoder", "mine:GatedMean") == 0

@@ -9,8 +9,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import drrn.gym
-from drrn.game.make import BUILT_IN
 from tests.stories import open_story
+from textgames.openers import BUILT_IN
 
 IDS = [f"drrn/{name.title().replace('-', '')}-v0" for name in BUILT_IN]
 
@@ -23,7 +23,6 @@ def test_every_built_in_game_passes_the_check_of_gymnasium(env_id):
         check_env(env.unwrapped, skip_render_check=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_action_space_has_the_size_of_the_largest_menu(name):
     faces = open_story(name).explore().faces

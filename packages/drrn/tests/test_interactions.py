@@ -8,14 +8,15 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.errors import InputError
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.progress import Progress
 from drrn.settings import Settings
-from drrn.suites.catalogue import with_options
 from tests.episodes import steps_of
 from tests.suite_files import open_suite
 from tests.trainings import SMALL
+from textgames.errors import InputError
+from textsuites.catalogue import with_options
+from textsuites.game import LimitedEnvironment
 
 TWO_ROUNDS = {**SMALL, "rounds": 2, "replicas": 2, "evaluation_episodes": 2}
 STEPS = 5  # limit of an episode
@@ -181,13 +182,13 @@ def test_evaluate_plays_each_variation_of_a_fold_once(stand_ins, tmp_path, capsy
     list(trainer.train())
     trainer.save(tmp_path / "run")
     seen = []
-    reset = drrn.suites.game.LimitedEnvironment.reset
+    reset = LimitedEnvironment.reset
 
     def spy(self, seed, fold):
         seen.append((fold, seed))
         return reset(self, seed, fold)
 
-    monkeypatch.setattr("drrn.suites.game.LimitedEnvironment.reset", spy)
+    monkeypatch.setattr(LimitedEnvironment, "reset", spy)
     arguments = ["evaluate", str(tmp_path / "run"), "--fold", "test", "--episodes", "3"]
     assert main([*arguments, "--max-steps", "2", "--policy", "greedy", "--json"]) == 0
     assert seen == [("test", 0), ("test", 1), ("test", 2)]

@@ -7,11 +7,11 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.errors import InputError
 from drrn.runs import limits
 from drrn.runs.limits import memory_needed
 from drrn.settings import Settings
 from tests.trainings import SMALL
+from textgames.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import drrn
-from drrn.game.contract import Observation
 from drrn.learning import menus as ragged
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.menus import Menus
@@ -16,6 +15,7 @@ from drrn.models import Pages
 from tests.episodes import bytes_of, single_steps, steps_of
 from tests.models import learner, model, taken_pages
 from tests.trainings import Stepped
+from textgames.game.contract import Observation
 
 LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
 
@@ -25,7 +25,7 @@ def narrow(monkeypatch, most):
     modules = ["models.base", "learning.menus", "learning.q_learning"]
     for module in (*modules, "learning.return_learning", "playing.stepped_rollouts"):
         monkeypatch.setattr(f"drrn.{module}.NARROW", most)
-    monkeypatch.setattr("drrn.compiled.game.WIDE", most)
+    monkeypatch.setattr("textgames.compiled.game.WIDE", most)
 
 
 class Hall:
@@ -169,7 +169,6 @@ def test_values_of_episode_memory_do_not_depend_on_the_width_limit(monkeypatch):
     assert widest == 12 and means()[0] == pytest.approx(one)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("paper", [True, False])
 @pytest.mark.parametrize("wrap", [Hall, lambda: Stepped(Hall())], ids=["compiled", "stepped"])
 def test_a_game_with_a_wide_page_is_trained_by_every_kind_of_play(wrap, paper):

@@ -1,7 +1,6 @@
 """Models: equations by hand and by finite differences, and replicas that learn independently."""
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 import torch
 
 import drrn
-from drrn.errors import InputError
 from drrn.learning.q_learning import Batches
 from drrn.models import MODELS, Pages
 from drrn.models.encoders.base import distinct_texts
@@ -25,6 +23,8 @@ from tests.models import (
     random_batches,
     taken_pages,
 )
+from tests.source_code import ROOT
+from textgames.errors import InputError
 
 
 def bag(texts, text):
@@ -280,7 +280,7 @@ def test_the_errors_for_unknown_models_and_interactions_suggest_a_name():
 
 
 def test_the_model_in_the_docs_learns(monkeypatch, tmp_path):
-    text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/drrn/training.md").read_text(encoding="utf-8")
     code = next(block for block in text.split("```python\n") if "class Additive" in block).split(
         "```"
     )[0]

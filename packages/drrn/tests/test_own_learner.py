@@ -1,7 +1,6 @@
 """Learners of users: they define `learn` and inherit everything else."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,11 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.errors import InputError
 from drrn.learning.learner import Learner, StepBatch
 from drrn.learning.memory import Memory
 from tests.episodes import steps_of
+from tests.source_code import ROOT
+from textgames.errors import InputError
 
 TOY = '''
 from drrn.learning.learner import Learner, StepBatch
@@ -113,7 +113,7 @@ def test_a_learner_that_returns_no_count_is_rejected(folder):
 
 
 def test_the_learner_of_the_docs_trains_several_replicas_by_the_default_recipe(folder):
-    text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/drrn/training.md").read_text(encoding="utf-8")
     code = text.split("## Add a learner")[1].split("```python\n")[1].split("```")[0]
     (folder / "documented.py").write_text(code, encoding="utf-8")
     run = folder / "run"

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.game.episodes import CIRCLE, summarise
 from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
@@ -13,6 +12,7 @@ from drrn.runs.trainer import Trainer
 from drrn.settings import POLICIES, Settings
 from tests.stories import FORK, REWARDS
 from tests.trainings import CPU, SMALL, fix_q, rollouts_of
+from textgames.game.episodes import CIRCLE, summarise
 
 OTHER = 1 / (1 + np.e)  # probability of the other action by softmax with α = 1
 EXIT = 1 - (1 - OTHER) ** (12 - 2 * CIRCLE)  # probability of an ending within 12 steps
@@ -47,7 +47,6 @@ def circles_of(pages, lasts):
     return np.array(circles, bool)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_greedy_play_stays_in_a_cycle_and_best_play_leaves_it_by_softmax(fork, kind):
     rollouts = rollouts_of(fork, kind)

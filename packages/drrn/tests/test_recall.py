@@ -9,12 +9,12 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.game.contract import Observation
 from drrn.playing.recall import Recall, one_to_one, remember
 from drrn.sentences import open_sentences
-from drrn.serve.advice_worker import AdviceWorker
-from drrn.writing import words
 from tests.sample_games import Doors
+from textgames.game.contract import Observation
+from textgames.wording import words
+from textgames_page.advice_worker import AdviceWorker
 
 SOURCE = "tests.test_recall:vectors"
 SYNONYMS = {"scarlet": "red", "azure": "blue", "gate": "door", "gates": "doors", "pull": "open"}

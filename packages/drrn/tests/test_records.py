@@ -1,18 +1,17 @@
 """What a run records about its learning: learning.json."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.pages import STATIC
 from drrn.runs.agent import Agent
 from drrn.runs.records import LearningRecord, _interval, positions
 from drrn.runs.run import Run
 from tests.runs import resume_command, train
+from tests.source_code import ROOT
 
 
 def record_of(folder):
@@ -120,13 +119,13 @@ def test_later_rounds_of_long_runs_are_thinned_out():
 
 
 def test_the_tour_is_small_and_the_numbers_of_its_page_are_those_of_the_run():
-    static = STATIC / "tour.json"
+    static = ROOT / "packages/page/textgames_page/static/tour.json"
     assert len(static.read_bytes()) < 200_000
     tour = json.loads(static.read_text(encoding="utf-8"))
     curve = [row["softmax_final_reward"] for row in tour["curve"]]
     last = [row["endings"].get("Blue Lamp", 0) for row in tour["curve"][-1]["replicas"]]
     first = [row["endings"].get("Blue Lamp", 0) for row in tour["curve"][0]["replicas"]]
-    text = (Path(__file__).parents[1] / "docs/learning.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/drrn/learning.md").read_text(encoding="utf-8")
     words = " ".join(text.split())
     scores = (curve[0], curve[9], curve[19])
     assert "score {:.1f}, after round 10 {:.1f}, after round 20 {:.1f}.".format(*scores) in words

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import drrn
-from drrn.game.contract import Observation
 from drrn.learning import reference
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import Batches
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings
 from drrn.text import Store
-from drrn.writing import words
+from textgames.game.contract import Observation
+from textgames.wording import words
 
 UPDATES = 400
 RATE = 0.005
@@ -93,7 +93,6 @@ def copy_weights(model, weights):
             second.bias.copy_(torch.from_numpy(weights[side]["b2"][0]))
 
 
-@pytest.mark.slow
 def test_our_learner_makes_the_updates_of_the_reference(monkeypatch):
     monkeypatch.setattr(reference, "HIDDEN", HIDDEN)
     transitions = some_transitions(drrn.make("long-watch"), UPDATES)
@@ -127,7 +126,6 @@ def test_the_reference_learns(tale):
     assert np.mean(scores[-40:]) > 9 > 5 > np.mean(scores[:10])
 
 
-@pytest.mark.slow
 def test_the_reference_runs_as_a_program(tale, capsys, monkeypatch):
     # other tests run in this process
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
@@ -151,9 +149,9 @@ def test_the_reference_is_short_and_does_not_import_our_learner():
     tree = ast.parse(source)
     modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {module for module in modules if module.startswith("drrn")} == {
-        "drrn.game.contract",
-        "drrn.game.make",
-        "drrn.writing",
+        "textgames.game.contract",
+        "textgames.openers",
+        "textgames.wording",
     }
     docstring_lines: set[int] = set()
     for node in ast.walk(tree):

@@ -31,7 +31,6 @@ def assert_same_file(one, other):
     assert one.read_bytes() == other.read_bytes(), one.name
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("real_curves")
 def test_a_run_extended_from_2_to_4_rounds_equals_a_run_of_4_rounds(tale, tmp_path, capsys):
     train(tale, tmp_path / "whole", "--rounds", "4")

@@ -124,7 +124,6 @@ def test_the_playing_model_is_the_moving_average_of_the_learning_one(kind):
     assert not np.allclose(average, student, atol=1e-4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{}, {"state_dropout": 0.3, "action_dropout": 0.3, "average": 0.9}], ids=str
 )
@@ -171,7 +170,6 @@ def greedy_returns(game, **settings):
     return [each.summary.mean_return for each in evaluations if each.policy == "greedy"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("settings", MODELS, ids=str)
 def test_every_model_learns_a_small_story_from_returns(small_fork, settings):
     assert min(greedy_returns(small_fork, **{**NOISE, **settings})) > 0.9

@@ -8,10 +8,10 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.files import json_bytes, write_atomically
-from drrn.game.contract import Observation, checked
 from tests.runs import FEW, resume_command
+from textgames.errors import InputError
+from textgames.files import json_bytes, write_atomically
+from textgames.game.contract import Observation, checked
 
 GAME = """
 import drrn

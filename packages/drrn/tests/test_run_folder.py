@@ -20,7 +20,6 @@ def test_training_warns_about_a_story_without_rewards(tale, tmp_path, capsys):
     assert "fill in the rewards" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_run_writes_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys, real_curves):
     assert train(tale, tmp_path / "run") == 0
     out = capsys.readouterr().out
@@ -54,7 +53,6 @@ def test_config_reads_the_settings_of_another_run(tale, tmp_path):
     assert same_results(results_of(tmp_path / "one"), results_of(tmp_path / "two"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -12,15 +12,15 @@ import torch
 
 import drrn
 from drrn import sentences
-from drrn.errors import InputError
-from drrn.files import home
 from drrn.sentences import SentenceVectors, open_sentences
+from textgames.errors import InputError
+from textgames.files import home
 
 CACHE = home() / "encoders"  # before a test sets another home
 
 
 def test_vectors_of_a_model_are_saved_on_disk(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
     calls: list[str] = []
 
     def lengths(texts):
@@ -38,7 +38,7 @@ def test_vectors_of_a_model_are_saved_on_disk(tmp_path, monkeypatch):
 
 
 def test_a_run_refuses_another_sentence_model(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
     models = {name: tmp_path / "encoders" / name for name in ("one", "two")}
     for name, folder in models.items():
         folder.mkdir(parents=True)

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,9 +13,6 @@ import torch
 import drrn
 from drrn.cli import main, parser
 from drrn.cli.train import _settings
-from drrn.errors import InputError
-from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
-from drrn.lab.experiments.results import Results, difference
 from drrn.models import Shape, build_model
 from drrn.models.encoders.recurrent import GRUEncoder
 from drrn.runs.config import recommended_settings
@@ -36,8 +32,12 @@ from drrn.settings import (
     settings_for,
 )
 from drrn.text import Store
+from lab.experiments.plan import VARIANTS, Scale, settings_of
+from lab.experiments.results import Results, difference
 from tests.runs import SMALL, SMALL_STRONG, results_of, resume_command, same_results, train
 from tests.sample_games import Doors
+from tests.source_code import ROOT
+from textgames.errors import InputError
 
 
 def strong(**options):
@@ -282,7 +282,7 @@ def test_options_and_arguments_without_effect_are_refused_but_those_of_a_config_
     assert _settings(parser().parse_args(words), Doors())[0].model.layers == 3
 
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = ROOT / "results"
 
 
 @pytest.mark.parametrize("game", ["long-watch", "night-market"])

@@ -39,7 +39,6 @@ def server(monkeypatch, tmp_path):
         yield hub
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("server")
 def test_a_run_after_push_and_pull_plays_as_before(run, tmp_path, capsys, server):
     killed = tmp_path / "runs/.drrn-pull-killed/tale"
@@ -125,7 +124,6 @@ def test_pulling_a_run_imports_nothing_that_it_names(run, tmp_path, capsys, serv
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

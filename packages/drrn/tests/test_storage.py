@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from drrn.errors import InputError
 from drrn.runs.tensors import checkpoint_bytes, load_checkpoint, load_tensors, tensor_bytes
+from textgames.errors import InputError
 
 KINDS = (np.float32, np.float64, np.int16, np.int32, np.int64, np.bool_)
 SHAPES = arrays_of.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
@@ -29,7 +29,6 @@ def assert_equal(result, arrays):
         assert result[name].tobytes() == array.tobytes()  # to the bit, NaN included
 
 
-@pytest.mark.slow
 @given(arrays=st.dictionaries(NAMES, ARRAYS, min_size=1, max_size=4), note=st.text(max_size=20))
 def test_tensors_and_metadata_are_read_back(path, arrays, note):
     path.write_bytes(tensor_bytes(arrays, {"note": note}))

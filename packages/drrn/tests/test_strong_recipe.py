@@ -58,7 +58,6 @@ CHECKS = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_recipe_learns_the_small_games(check):
     assert check()

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.compiled.history import with_history
-from drrn.game.contract import Observation
 from drrn.playing import survey as survey_module
 from drrn.playing.survey import PARSER_GAME, RULES, choose, play, suggestions, survey
-from drrn.progress import tracked
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.settings import PAPER, STRONG
+from textgames.compiled.history import with_history
+from textgames.game.contract import Observation
+from textgames.progress import tracked
 
 UNUSUAL = {"alpha_relative": True, "advantages": True, "alpha_spread": True}
 # The settings that are expected for a diagnostic, other than those for its rewards.
@@ -88,7 +88,6 @@ def test_chance_alone_needs_neither_history_nor_order_nor_matches(scale):
     assert result.length == 6
 
 
-@pytest.mark.slow
 def test_late_pay_in_long_episodes_needs_a_discount_close_to_1():
     assert suggestions(survey(drrn.make("diagnostic:delayed/1")))["discount"] == 0.99
 

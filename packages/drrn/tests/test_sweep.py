@@ -12,12 +12,12 @@ pytest.importorskip("optuna")
 
 import drrn
 from drrn.cli import main
-from drrn.errors import InputError
 from drrn.experiments.agents import seeds_text
 from drrn.experiments.results import locked_folder
 from drrn.experiments.space import grid, read_space
 from drrn.experiments.sweep import Sweep, job_name
 from tests.experiment_jobs import InProcessWorkers
+from textgames.errors import InputError
 
 SET = ["--set", "rounds=2", "episodes_per_round=8", "evaluation_episodes=4"]
 COMMAND = "sweep long-watch --paper --seeds 2 --report-seeds 1 --jobs 1".split() + SET

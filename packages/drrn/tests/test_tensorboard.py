@@ -15,7 +15,6 @@ def scalars(run):
     return events
 
 
-@pytest.mark.slow
 def test_every_replica_policy_and_measure_is_logged(tale, tmp_path):
     pytest.importorskip("tensorboard")
     train(tale, tmp_path / "run", "--rounds", "2", "--tensorboard")

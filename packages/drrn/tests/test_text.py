@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drrn.text import Lexicon, Store, Vocabulary
-from drrn.writing import words
 from tests.bags import bag_of
+from textgames.wording import words
 
 TEXTS = st.lists(st.text("abc '-.\n", max_size=12), max_size=12)
 

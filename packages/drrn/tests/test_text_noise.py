@@ -263,7 +263,6 @@ def change_without_a_word(built):
     return float((q[1:] - q[0]).abs().max())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ReturnLearning, FastReturnLearning])
 def test_word_dropout_reduces_the_effect_of_a_missing_word(kind):
     episodes: list[Any] = [

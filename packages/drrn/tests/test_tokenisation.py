@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import drrn
 from drrn.cli import main
-from drrn.game.contract import Observation
-from drrn.game.make import BUILT_IN, WORLDS
-from drrn.writing import words
 from tests.paper_games import PAPER_GAMES
 from tests.sample_games import Walk
 from tests.trainings import SMALL
+from textgames.game.contract import Observation
+from textgames.openers import BUILT_IN, WORLDS
+from textgames.wording import words
 
 # the pattern of words with which the published results were computed
 PUBLISHED = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")

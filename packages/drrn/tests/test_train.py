@@ -73,7 +73,6 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
     assert rounds[-1].mean("softmax_final_reward") > 8
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("extra", [{"optimiser": "adam"}, {"n_steps": 2}], ids=str)
 def test_an_agent_learns_with_other_options(fork, extra):
     settings = {
@@ -116,7 +115,6 @@ def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
         assert evaluation.summary.mean_final_reward == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["drrn", "max-action"])
 def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(fork, model):
     settings: dict[str, Any] = {

@@ -13,14 +13,15 @@ import torch
 
 import drrn
 from drrn.cli import main
-from drrn.compiled.compile import compile_game
-from drrn.game.contract import Observation
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.runs import results_of, same_results, train
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
+from tests.source_code import ROOT
 from tests.trainings import CPU, SMALL, Stepped, biases, same_weights
+from textgames.compiled.compile import compile_game
+from textgames.game.contract import Observation
 
 GAMES = {
     "ten lines of Python": Walk,
@@ -346,7 +347,6 @@ def test_a_users_learner_is_named_by_its_module(fork):
 # --- from the command line
 
 
-@pytest.mark.slow
 def test_every_command_accepts_a_users_game(tmp_path, monkeypatch, capsys, import_folder):
     source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
     (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
@@ -405,13 +405,13 @@ def test_a_run_of_an_object_is_resumed_and_saved_with_that_object_alone(tmp_path
 
 @pytest.mark.full
 def test_the_examples_in_the_docs_run(tmp_path, monkeypatch, capsys):
-    text = (Path(__file__).parents[1] / "docs/games.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/textgames/games.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     assert len(blocks) >= 4
     monkeypatch.chdir(tmp_path)
     small = "rounds=1, episodes_per_round=20, evaluation_episodes=5, updates=20"
     few = "\n".join(blocks).replace("rounds=6, episodes_per_round=100", small)
-    code = compile(few, "docs/games.md", "exec")
+    code = compile(few, "docs/textgames/games.md", "exec")
     scope: dict[str, Any] = {"__name__": "docs"}
     exec(code, scope)
     assert "states; the best play scores" in capsys.readouterr().out

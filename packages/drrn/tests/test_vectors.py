@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drrn.errors import InputError
-from drrn.files import home
 from drrn.vectors import open_vectors
 from tests.vector_files import FORMS, WORDS, glove, matrix, vector_file, word2vec_text
+from textgames.errors import InputError
+from textgames.files import home
 
 
 def vector_of(vectors, word):
@@ -146,13 +146,13 @@ def test_the_cache_is_rebuilt_if_it_is_damaged_or_the_file_has_changed(tmp_path)
 
 def test_vectors_are_read_without_a_writable_cache(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "file"))
     word_vectors = open_vectors(vector_file(tmp_path), cached_size=0)
     assert np.array_equal(vector_of(word_vectors, "sea"), matrix()[7])
 
 
 def test_a_damaged_file_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
     (tmp_path / "v.txt").write_bytes(TEXT[:-10])
     with pytest.raises(InputError, match=r"v\.txt"):
         open_vectors(tmp_path / "v.txt", cached_size=0)

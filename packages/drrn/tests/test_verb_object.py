@@ -12,7 +12,7 @@ import drrn
 from drrn.learning.learner import differentiable
 from drrn.models import Encoder, Pages, Shape, build_model
 from drrn.text import Store
-from drrn.writing import words
+from textgames.wording import words
 
 CPU = torch.device("cpu")
 TEXTS = ["the sea is grey", "the wind and the sea", "a lamp"]

@@ -8,7 +8,7 @@ import termios
 import pytest
 
 from drrn.cli import main
-from drrn.cli.play import Keys, seconds_to_read
+from drrn.cli.watch import Keys, seconds_to_read
 from tests.runs import train
 from tests.stories import FORK, REWARDS
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -15,12 +14,12 @@ from tests.browser import (
     chromium,
     small_story,
 )
+from tests.source_code import ROOT
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 full = pytest.mark.full
 
-ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 3
 REPLICAS = 2
 TINY = {"Games per round": 60, "Agents at once": REPLICAS, "Units per layer": 8}

@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
-from drrn.errors import InputError
-from drrn.serve import scores
+from textgames import scores
+from textgames.errors import InputError
 
 HEADER = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
 

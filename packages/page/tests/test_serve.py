@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from drrn.arena.players import read_games
-from drrn.serve import library, services
-from drrn.serve.http import shared_access
-from drrn.serve.library import uploads_folder
-from drrn.serve.limits import Limits
-from drrn.serve.scores import read, scores_file
 from tests.page_client import PORT, client_of, start_game, take, upload
 from tests.stories import FORK, REWARDS
+from textgames.scores import read, scores_file
+from textgames_page import library, services
+from textgames_page.http import shared_access
+from textgames_page.library import uploads_folder
+from textgames_page.limits import Limits
 
 pytest.importorskip("starlette")
 
@@ -32,7 +32,7 @@ Out.
 def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("home")
-        patch.setenv("DRRN_HOME", str(folder))
+        patch.setenv("TEXTGAMES_HOME", str(folder))
         yield folder
 
 

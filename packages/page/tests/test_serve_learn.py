@@ -9,18 +9,18 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.game.contract import Observation
-from drrn.game.make import GameSpec, make
 from drrn.runs.agent import Agent
 from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.storage import CONFIG
-from drrn.serve.advice_worker import AdviceWorker
-from drrn.serve.library import GameEntry, Library
-from drrn.serve.run_form import settings_form, settings_from
-from drrn.serve.runs import RunFolder
 from drrn.settings import all_settings
 from tests.browser import PageServer
+from textgames.errors import InputError
+from textgames.game.contract import Observation
+from textgames.openers import GameSpec, make
+from textgames_page.advice_worker import AdviceWorker
+from textgames_page.library import GameEntry, Library
+from textgames_page.run_form import settings_form, settings_from
+from textgames_page.runs import RunFolder
 
 pytest.importorskip("starlette")
 

@@ -35,7 +35,7 @@ def request_of(draw, paths, session):
 
 @pytest.mark.full
 def test_nonsense_is_rejected_with_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
     draw = random.Random(5)
     with client_of(tmp_path / "runs") as client:
         paths = [route.path for route in client.app.routes if route.path.startswith("/api")]

@@ -9,21 +9,21 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from drrn.cli import main
-from drrn.compiled.compile import compile_game
-from drrn.compiled.solve import best, random_play
-from drrn.errors import InputError
-from drrn.game.episodes import random_policy
-from drrn.game.make import GameSpec, make
-from drrn.serve.async_service import AsyncService
-from drrn.serve.library import GameEntry, Library
-from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_findings
-from drrn.serve.services import Services
-from drrn.stories.map.story_map import story_map
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.playtest import StoryTest
+from storytest.map.story_map import story_map
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.playtest import StoryTest
+from tests.machine import Machine
 from tests.page_client import client_of, upload
 from tests.stories import FORK, REWARDS
-from tests.test_processes import Machine
+from textgames.compiled.compile import compile_game
+from textgames.compiled.solve import best, random_play
+from textgames.errors import InputError
+from textgames.game.episodes import random_policy
+from textgames.openers import GameSpec, make
+from textgames_page.async_service import AsyncService
+from textgames_page.library import GameEntry, Library
+from textgames_page.playtest_worker import PlayTestWorker, map_data, sampled_findings
+from textgames_page.services import Services
 
 pytest.importorskip("starlette")
 
@@ -112,7 +112,7 @@ def wait_for(client, test, condition):
 
 
 def test_a_story_is_tested_in_a_process_and_its_report_outlives_the_server(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
     toml = 'story = "fork.twee"\n' + REWARDS + '[[expect]]\nreachable = "Island"\n'
     with client_of(tmp_path / "runs") as client:
         game = upload(client, "fork.twee", FORK, ("fork.toml", toml)).json()["game"]["id"]
@@ -147,7 +147,7 @@ def check_report(client, test):
 @pytest.mark.full
 def test_the_page_shows_the_numbers_of_the_commands(tmp_path, monkeypatch, capsys):
     """The page, `drrn test` and `drrn inspect` report the same findings of The Long Watch."""
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
     with client_of(tmp_path / "runs") as client:
         client.post("/api/tests/long-watch", json={"seconds": 5})
         page_findings = client.get("/api/games/long-watch").json()["findings"]
@@ -181,7 +181,7 @@ def without(findings, names):
 
 @pytest.mark.full
 def test_a_stopped_play_test_reports_its_results(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
     endless = ":: Start\nA hall. <<set $n to random(1, 9999999)>><<print $n>>\n\n"
     endless += "[[On.|Start]]\n[[Off.|End]]\n\n:: End\nOut.\n"
     with client_of(tmp_path / "runs") as client:

@@ -5,6 +5,7 @@ import gc
 import pytest
 
 import drrn
+import textgames
 from tests.sample_games import Walk
 from tests.trainings import SMALL, same_weights
 
@@ -33,17 +34,19 @@ def test_after_an_error_outstanding_answers_of_workers_are_dropped(tmp_path, imp
         "    name = 'once'\n"
         "    def reset(self, seed=None):\n"
         "        self.seed, self.steps = seed, 0\n"
-        "        return drrn.Observation(f'at {seed % 7}', ('on', 'off'))\n"
+        "        return textgames.Observation(f'at {seed % 7}', ('on', 'off'))\n"
         "    def step(self, index):\n"
         "        self.steps += 1\n"
         "        if pathlib.Path('fail').exists(): raise ArithmeticError('for a moment')\n"
         "        done = self.steps == 1 + self.seed % 3\n"
-        "        return drrn.Observation(f'at {self.seed % 7}', () if done else ('on', 'off'), float(index))\n"
+        "        return textgames.Observation(f'at {self.seed % 7}', () if done else ('on', 'off'), float(index))\n"
     )
     settings = {**SMALL, "workers": 2, "episodes_per_round": 20}
     disturbed, clean = (drrn.trainer("once:Game", paper=True, **settings) for _ in range(2))
     (tmp_path / "fail").touch()
-    with pytest.raises(drrn.InputError, match=r"Game\.step raised ArithmeticError: for a moment"):
+    with pytest.raises(
+        textgames.InputError, match=r"Game\.step raised ArithmeticError: for a moment"
+    ):
         next(disturbed.train())
     (tmp_path / "fail").unlink()
     assert [each.evaluations for each in disturbed.train()] == [
@@ -53,7 +56,7 @@ def test_after_an_error_outstanding_answers_of_workers_are_dropped(tmp_path, imp
 
 
 def test_an_object_without_a_name_has_no_workers():
-    with pytest.raises(drrn.InputError, match="workers open the game by its name"):
+    with pytest.raises(textgames.InputError, match="workers open the game by its name"):
         drrn.trainer(Walk(), paper=True, workers=2, **SMALL)
 
 
@@ -61,14 +64,14 @@ BRITTLE = """
 import drrn, os, pathlib
 class Game:
     name = 'brittle'
-    def reset(self, seed=None): return drrn.Observation('here', ('on',))
+    def reset(self, seed=None): return textgames.Observation('here', ('on',))
     def step(self, index): raise ArithmeticError('the reason')
 class Missing(Game):
     def step(self, index): raise FileNotFoundError('my data is gone')
 class Closing(Game):
     def step(self, index):
         if pathlib.Path('die').exists(): os._exit(3)
-        return drrn.Observation('there', (), 1.0)
+        return textgames.Observation('there', (), 1.0)
     def close(self): pathlib.Path(f'closed-{os.getpid()}').touch()
 """
 
@@ -88,7 +91,7 @@ def brittle(tmp_path, import_folder):
     ],
 )
 def test_errors_in_a_worker_are_raised(brittle, name, message):
-    with pytest.raises(drrn.InputError, match=message):
+    with pytest.raises(textgames.InputError, match=message):
         list(brittle(name).train())
 
 
@@ -101,5 +104,5 @@ def test_workers_close_their_games_and_each_use_of_a_dead_worker_raises_an_error
     trainer = brittle("Closing")
     (tmp_path / "die").touch()
     for _ in range(2):
-        with pytest.raises(drrn.InputError, match="code 3"):
+        with pytest.raises(textgames.InputError, match="code 3"):
             next(trainer.train())

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from drrn.errors import InputError, require
-from drrn.game.contract import Observation
-from drrn.serve.products import AGENTS, needed
+from textgames.errors import InputError, require
+from textgames.game.contract import Observation
+from textgames_page.products import AGENTS, needed
 
 Choice = tuple[Observation, int]  # a page and the index of the action chosen there
 
@@ -42,7 +42,7 @@ class AdviceWorker:
     """Rates the actions of pages by the agents of runs."""
 
     def __init__(self) -> None:
-        torch: Any = require("torch", "torch")
+        torch: Any = require("torch")
         torch.set_num_threads(1)  # the matrices are small
 
     def advise(

@@ -10,6 +10,7 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import uvicorn
@@ -21,17 +22,18 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from drrn.errors import InputError
-from drrn.pages import STATIC, rendered
-from drrn.serve.http import TABLE, Access, Guard, error_response, local_access, shared_access
-from drrn.serve.library import Library, given_entries
-from drrn.serve.routes import ROUTES
-from drrn.serve.services import Services
-from drrn.version import __version__
+from textgames.errors import InputError
+from textgames.pages import rendered
+from textgames.version import __version__
+from textgames_page.http import TABLE, Access, Guard, error_response, local_access, shared_access
+from textgames_page.library import Library, given_entries
+from textgames_page.routes import ROUTES
+from textgames_page.services import Services
 
 # Faults of a form are part of the response.
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
+STATIC = Path(__file__).with_name("static")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PORTS = range(8642, 8662)  # tried in order if none is named
 
@@ -52,7 +54,7 @@ def application(
 
     routes = [
         Route("/", front_page, methods=["GET"]),
-        Mount("/static", StaticFiles(directory=str(STATIC))),
+        Mount("/static", StaticFiles(directory=STATIC, packages=_styles())),
         *ROUTES,
     ]
     errors = (InputError, HTTPException, OSError, Exception)
@@ -68,7 +70,7 @@ def application(
 
 async def front_page(request: Request) -> Response:
     shared = request.app.state.services.shared
-    return HTMLResponse(rendered("serve.html", version=__version__, shared=shared))
+    return HTMLResponse(rendered("textgames_page/serve.html", version=__version__, shared=shared))
 
 
 def serve(
@@ -164,3 +166,11 @@ def _socket(host: str, port: int | None) -> socket.socket:
             raise InputError(f"port {number}: must be between 0 and 65535") from error
     used = f"port {port} is" if port is not None else f"ports {ports[0]} to {ports[-1]} are all"
     raise InputError(f"{used} in use; choose another with --port, or 0 for any free one")
+
+
+def _styles() -> list[str | tuple[str, str]]:
+    """The folders of styles that the pages share with reports and maps."""
+    folders: list[str | tuple[str, str]] = [("textgames.pages", "styles")]
+    if find_spec("storytest"):
+        folders.append(("storytest", "styles"))
+    return folders

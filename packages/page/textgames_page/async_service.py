@@ -8,8 +8,8 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from drrn.processes import Service, ServiceError
-from drrn.serve.http import FAILURE, log
+from textgames.processes import Service, ServiceError
+from textgames_page.http import FAILURE, log
 
 
 class AsyncService:

@@ -1,14 +1,17 @@
 """`drrn serve`: a local web page to play, test, train and explain."""
 
 import argparse
+from pathlib import Path
 
-from drrn.errors import InputError, require
+from textgames.errors import InputError, require
+
+COMMANDS = Path(__file__).with_name("commands.toml")
 
 
 def run(options: argparse.Namespace) -> None:
     for module in ("starlette", "uvicorn", "httptools", "python_multipart", "jinja2"):
         require(module, "serve")
-    from drrn.serve.app import serve
+    from textgames_page.app import serve
 
     if options.runs.exists() and not options.runs.is_dir():
         raise InputError(f"{options.runs}: not a folder; name the folder of your runs with --runs")

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from drrn.errors import InputError
-from drrn.game import contract
-from drrn.game.contract import Game, Observation, checked, title_of
-from drrn.game.make import GameSpec
-from drrn.serve.products import AGENTS, needed
+from textgames.errors import InputError
+from textgames.game import contract
+from textgames.game.contract import Game, Observation, checked, title_of
+from textgames.openers import GameSpec
+from textgames_page.products import AGENTS, needed
 
 if TYPE_CHECKING:
-    from drrn.stories.playtest.clicks import ClickPath
+    from storytest.playtest.clicks import ClickPath
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class _Episode:
 
 def _variable_names(game: Any) -> dict[str, str]:
     """The variables of a story by their names as the author writes them."""
-    from drrn.stories.playtest.coverage import Source
+    from storytest.playtest.coverage import Source
 
     source = Source(game)
     return {source.name_of(name): name for name in game.position_at(game.state).variables}
@@ -83,7 +83,7 @@ def _variable_names(game: Any) -> dict[str, str]:
 def _author_view(game: Game) -> dict[str, Any]:
     """The parts of a `Page` that only the games of stories have."""
     try:
-        from drrn.stories.authored import AuthoredGame, VariableSetter
+        from storytest.authored import AuthoredGame, VariableSetter
     except ImportError:
         return {}
     if not isinstance(game, AuthoredGame):
@@ -129,7 +129,7 @@ class GameWorker:
 
     def locate(self, spec: GameSpec, session: str, path: "ClickPath") -> tuple[int, list[int]]:
         """The seed and the choices of an episode that follows a path."""
-        from drrn.stories.playtest.clicks import replay_episode
+        from storytest.playtest.clicks import replay_episode
 
         episode = self._episode(spec, session)
         episode.seed = -1
@@ -139,14 +139,14 @@ class GameWorker:
     def form(self, spec: GameSpec, paper: bool) -> list[dict[str, Any]]:
         """The settings that an agent can learn the game with."""
         with needed(AGENTS):
-            from drrn.serve.run_form import settings_form
+            from textgames_page.run_form import settings_form
 
         return settings_form(self._open(spec), paper=paper)
 
     def config(self, spec: GameSpec, values: Mapping[str, Any], paper: bool) -> dict[str, Any]:
         """Check the values of a form. Returns the name, the title and all settings of the run."""
         with needed(AGENTS):
-            from drrn.serve.run_form import settings_from
+            from textgames_page.run_form import settings_from
 
         game = self._open(spec)
         settings = settings_from(game, values, paper=paper)
@@ -202,8 +202,8 @@ class OpeningWorker:
 
 def _notes(game: Game) -> list[str]:
     """What is left out of a story, so that it can be played."""
-    from drrn.stories.authored import Explorable
-    from drrn.stories.twine.script import summarise
+    from storytest.authored import Explorable
+    from storytest.twine.script import summarise
 
     problems = game.problems if isinstance(game, Explorable) else ()
     return [f"skipped: {line}" for line in summarise(problems)]

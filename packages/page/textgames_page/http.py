@@ -17,11 +17,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from drrn.errors import InputError
-from drrn.files import read_toml
-from drrn.pages import rendered
-from drrn.serve.limits import Limits
-from drrn.writing import visible
+from textgames.errors import InputError
+from textgames.files import read_toml
+from textgames.pages import rendered
+from textgames.wording import visible
+from textgames_page.limits import Limits
 
 FAILURE = "Something went wrong. The server's terminal has the details."
 
@@ -30,7 +30,7 @@ HEADERS: dict[str, str] = TABLE["headers"]
 UPLOAD_PATH = "/api/games"  # the only path that accepts files
 SAFE_METHODS = ("GET", "HEAD")
 
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 
 def answer(data: Any, status: int = 200) -> JSONResponse:
@@ -222,7 +222,7 @@ class Guard:
 
 def _locked_page() -> Response:
     """The page that asks for the token. Its policy allows its inline style by hash."""
-    page = rendered("locked.html")
+    page = rendered("textgames_page/locked.html")
     style = page.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'"

@@ -17,15 +17,15 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from drrn.errors import InputError
-from drrn.files import home, read_text, slug, write
-from drrn.game.contract import close, title_of
-from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
-from drrn.registry import registered
-from drrn.serve.async_service import AsyncService
-from drrn.serve.http import content_type
-from drrn.serve.limits import Limits
-from drrn.serve.products import STORIES, has_stories
+from textgames.errors import InputError
+from textgames.files import home, read_text, slug, write
+from textgames.game.contract import close, title_of
+from textgames.openers import BUILT_IN, WORLDS, GameSpec, spec_for
+from textgames.registry import registered
+from textgames_page.async_service import AsyncService
+from textgames_page.http import content_type
+from textgames_page.limits import Limits
+from textgames_page.products import STORIES, has_stories
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
@@ -171,7 +171,7 @@ def _built_in() -> Iterator[GameEntry]:
 def _added() -> Iterator[GameEntry]:
     stories: Sequence[str] = ()
     if has_stories():
-        from drrn.stories import added
+        from storytest import added
 
         stories = added.NAMES if added.origin_if_sound() is not None else ()
     for name in (*stories, *registered("game")):

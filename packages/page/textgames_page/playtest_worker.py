@@ -15,28 +15,28 @@ from typing import Any
 
 import numpy as np
 
-from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.compile import MOST_STATES, compile_game
-from drrn.compiled.game import Compiled, Floats
-from drrn.compiled.search import EndingId
-from drrn.compiled.solve import best, one_slot
-from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
-from drrn.game.episodes import Policy, episode, random_policy
-from drrn.game.make import GameSpec
-from drrn.processes import interruptible, report
-from drrn.serve.advice_worker import agent_of
-from drrn.serve.http import as_json
-from drrn.stories.map.story_map import UNREACHED, UNWRITTEN, Edge, StoryMap, story_map
-from drrn.stories.map.svg import legend_html, story_map_svg
-from drrn.stories.playtest.checks import require_playable
-from drrn.stories.playtest.clicks import ClickPath, follow
-from drrn.stories.playtest.coverage import Source
-from drrn.stories.playtest.evidence import EndingRecord, Shares, Tally, arrival_of
-from drrn.stories.playtest.findings import Findings, Play
-from drrn.stories.playtest.playtest import StoryTest, endings_of, inspect_game
-from drrn.stories.playtest.report import report_fragment
-from drrn.stories.playtest.solve import ShortestPaths, exact_play
+from storytest.map.story_map import UNREACHED, UNWRITTEN, Edge, StoryMap, story_map
+from storytest.map.svg import legend_html, story_map_svg
+from storytest.playtest.checks import require_playable
+from storytest.playtest.clicks import ClickPath, follow
+from storytest.playtest.coverage import Source
+from storytest.playtest.evidence import EndingRecord, Shares, Tally, arrival_of
+from storytest.playtest.findings import Findings, Play
+from storytest.playtest.playtest import StoryTest, endings_of, inspect_game
+from storytest.playtest.report import report_fragment
+from storytest.playtest.solve import ShortestPaths, exact_play
+from textgames.compiled.chain import Chain, uniform
+from textgames.compiled.compile import MOST_STATES, compile_game
+from textgames.compiled.game import Compiled, Floats
+from textgames.compiled.search import EndingId
+from textgames.compiled.solve import best, one_slot
+from textgames.errors import InputError
+from textgames.game.contract import Game, Observation
+from textgames.game.episodes import Policy, episode, random_policy
+from textgames.openers import GameSpec
+from textgames.processes import interruptible, report
+from textgames_page.advice_worker import agent_of
+from textgames_page.http import as_json
 
 
 class PlayTestWorker:
@@ -83,7 +83,7 @@ class PlayTestWorker:
 
     @cached_property
     def game(self) -> Any:
-        """The story as `drrn test` opens it: actions in order, without unsupported macros."""
+        """The story as `storytest` opens it: actions in order, without unsupported macros."""
         try:
             return replace(self.spec, shuffle=False, lenient=True).open()
         except InputError:  # a game without these options
@@ -112,7 +112,7 @@ class PlayTestWorker:
         return Chain(self.compiled, self._plays["random"]).visits()
 
     def inspect(self) -> dict[str, Any]:
-        """The findings of `drrn inspect`, except the highest return."""
+        """The findings of `storytest inspect`, except the highest return."""
         return _json_of(inspect_game(self.game, self.compiled, returns=False))
 
     def page(self, number: int, run: str | None = None, most: int = 5) -> dict[str, Any]:

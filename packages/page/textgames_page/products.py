@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from drrn.errors import InputError
+from textgames.errors import InputError
 
 STORIES = "Stories cannot be played or tested here: pip install 'drrn[stories]'"
 AGENTS = "Agents cannot be trained or asked here: pip install 'drrn[torch]'"
@@ -22,7 +22,7 @@ def needed(sentence: str) -> Iterator[None]:
 def has_stories() -> bool:
     """Whether the tester of stories is installed."""
     try:
-        import drrn.stories.open_story  # noqa: F401
+        import storytest.open_story  # noqa: F401
     except ImportError:
         return False
     return True

@@ -12,16 +12,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from drrn.game.contract import Observation
-from drrn.serve import http, scores
-from drrn.serve.game_worker import Move, Page
-from drrn.serve.library import TYPES, GameEntry
-from drrn.serve.products import STORIES, check_agents, has_agents, needed
-from drrn.serve.services import PastPage, PlayTest, Services, Session
-from drrn.version import __version__
+from textgames import scores
+from textgames.game.contract import Observation
+from textgames.version import __version__
+from textgames_page import http
+from textgames_page.game_worker import Move, Page
+from textgames_page.library import TYPES, GameEntry
+from textgames_page.products import STORIES, check_agents, has_agents, needed
+from textgames_page.services import PastPage, PlayTest, Services, Session
 
 if TYPE_CHECKING:
-    from drrn.serve.runs import PageRun
+    from textgames_page.runs import PageRun
 
 RECIPES = ("strong", "paper")
 PLAYERS = ("person", "agent")
@@ -231,7 +232,7 @@ async def _enter(services: Services, session: Session, path: Any) -> None:
     choices: list[int] = []
     if path is not None:
         with needed(STORIES):
-            from drrn.stories.playtest.clicks import path_of
+            from storytest.playtest.clicks import path_of
 
         try:
             clicks = path_of(path)

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import read_toml
-from drrn.game.contract import Game
-from drrn.registry import is_object
 from drrn.runs.config import recommended_settings
 from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, recipe, settings_for
+from textgames.errors import InputError
+from textgames.files import read_toml
+from textgames.game.contract import Game
+from textgames.registry import is_object
 
 FILES = ("vectors", "sentences")  # settings that name a file or code: not available on the page
 FILE_ENCODERS = (*VECTOR_ENCODERS, "sentence")  # encoders that need them

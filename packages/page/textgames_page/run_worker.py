@@ -13,16 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import write
-from drrn.game.make import GameSpec
-from drrn.processes import lock_file
 from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
 from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
-from drrn.serve.runs import PageRun
 from drrn.settings import Settings
+from textgames.errors import InputError
+from textgames.files import write
+from textgames.openers import GameSpec
+from textgames.processes import lock_file
+from textgames_page.runs import PageRun
 
 
 def train(folder: str, rounds: str) -> None:

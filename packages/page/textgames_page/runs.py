@@ -20,20 +20,20 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from drrn.errors import InputError
-from drrn.files import home, json_or_none, slug, write
-from drrn.processes import is_locked, lock_file
 from drrn.runs import storage
 from drrn.runs.run import Run
 from drrn.runs.scores import RoundScores
 from drrn.runs.storage import CONFIG, WEIGHTS
-from drrn.serve.library import GameEntry, Library
-from drrn.serve.run_form import LIMITS
+from textgames.errors import InputError
+from textgames.files import home, json_or_none, slug, write
+from textgames.processes import is_locked, lock_file
+from textgames_page.library import GameEntry, Library
+from textgames_page.run_form import LIMITS
 
 HIDDEN = ".serve"  # subfolder of the runs' folder, with the page's own files
 # With -m, Python would import modules of the current folder, such as a stranger's torch.py.
 START = "import sys; sys.path[:] = sys.argv[3:]; "
-START += "from drrn.serve.run_worker import train; train(*sys.argv[1:3])"
+START += "from textgames_page.run_worker import train; train(*sys.argv[1:3])"
 
 
 class PageRun(Run):

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
-from drrn.errors import InputError
-from drrn.files import home, json_or_none, write
-from drrn.serve.advice_worker import AdviceWorker
-from drrn.serve.async_service import AsyncService
-from drrn.serve.game_worker import GameWorker, Move, OpeningWorker, Page
-from drrn.serve.http import explanation, log
-from drrn.serve.library import GameEntry, Library
-from drrn.serve.limits import Limits
-from drrn.serve.products import AGENTS, STORIES, needed
+from textgames.errors import InputError
+from textgames.files import home, json_or_none, write
+from textgames_page.advice_worker import AdviceWorker
+from textgames_page.async_service import AsyncService
+from textgames_page.game_worker import GameWorker, Move, OpeningWorker, Page
+from textgames_page.http import explanation, log
+from textgames_page.library import GameEntry, Library
+from textgames_page.limits import Limits
+from textgames_page.products import AGENTS, STORIES, needed
 
 if TYPE_CHECKING:
-    from drrn.serve.runs import RunFolder
+    from textgames_page.runs import RunFolder
 
 Inspection = tuple[dict[str, Any] | None, str | None]  # findings, or why there are none
 
@@ -166,7 +166,7 @@ class PlayTest:
 
     def __post_init__(self) -> None:
         with needed(STORIES):
-            from drrn.serve.playtest_worker import PlayTestWorker
+            from textgames_page.playtest_worker import PlayTestWorker
 
         self.service = AsyncService(PlayTestWorker, self.entry.spec, on_report=self._report)
 
@@ -305,7 +305,7 @@ class Services:
     def runs(self) -> "RunFolder":
         """The training runs. An InputError if the agent is not installed."""
         with needed(AGENTS):
-            from drrn.serve.runs import RunFolder
+            from textgames_page.runs import RunFolder
 
         return RunFolder(self._runs_folder, self.library, self.limits.runs)
 
@@ -341,7 +341,7 @@ class Services:
     async def _inspect(self, entry: GameEntry) -> Inspection:
         seconds = self.limits.seconds
         try:
-            from drrn.serve.playtest_worker import PlayTestWorker
+            from textgames_page.playtest_worker import PlayTestWorker
         except ImportError:
             return None, STORIES
         async with self._inspecting:

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import home
-from drrn.game.make import ADDED
+from textgames.errors import InputError
+from textgames.files import home
+from textgames.openers import ADDED
 
 NAMES = ADDED
 REPOSITORY = "jvking/text-games"

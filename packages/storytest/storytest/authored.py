@@ -12,16 +12,16 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from drrn.compiled.search import Face
-from drrn.errors import InputError
-from drrn.game.contract import Game, Observation, SeededGame
-from drrn.stories.search import Exploration, clock
-from drrn.stories.twine.layout import RestartLinks
-from drrn.stories.twine.retelling import is_retelling, retold_prose
-from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
-from drrn.stories.twine.script import Problem, Script
-from drrn.stories.twine.story import Story
-from drrn.stories.twine.values import Value
+from storytest.search import Exploration, clock
+from storytest.twine.layout import RestartLinks
+from storytest.twine.retelling import is_retelling, retold_prose
+from storytest.twine.rules import DEFAULT_SET, Rules, read_paraphrases
+from storytest.twine.script import Problem, Script, summarise
+from storytest.twine.story import Story
+from storytest.twine.values import Value
+from textgames.compiled.search import Face
+from textgames.errors import InputError
+from textgames.game.contract import Game, Observation, SeededGame
 
 NATIVE = "native"  # our interpreter of Twine 1
 HOSTED = "hosted"  # the engine that a published page contains
@@ -123,6 +123,11 @@ class AuthoredGame(SeededGame):
     def problems(self) -> Sequence[Problem]:
         """Problems of the story: unsupported code, or errors of its scripts so far."""
         return ()
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """One line for each kind of unsupported code."""
+        return summarise(self.problems)
 
     def _reworded(self, actions: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.paraphrases.get(action, action) for action in actions)

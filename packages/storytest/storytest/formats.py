@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import UTF8, decode, home, read_bytes, slug, write
-from drrn.stories import packages
-from drrn.stories.twine.native import TWINE_2, twine_2_format
-from drrn.stories.twine.reading import read_twine_html
-from drrn.stories.twine.story import Passage, Story
-from drrn.version import __version__
+from storytest import packages
+from storytest.twine.native import TWINE_2, twine_2_format
+from storytest.twine.reading import read_twine_html
+from storytest.twine.story import Passage, Story
+from textgames.errors import InputError
+from textgames.files import UTF8, decode, home, read_bytes, slug, write
+from textgames.version import __version__
 
 LARGEST_FORMAT = 32 * 2**20  # bytes; the largest known format has one million
 OPENING = re.compile(r"\bstoryFormat\s*\(\s*\{")

@@ -16,20 +16,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from drrn.compiled.search import EndingId, Face, refusal
-from drrn.errors import InputError, require
-from drrn.files import decode, read_bytes
-from drrn.game.contract import Observation
-from drrn.stories.authored import INK, AuthoredGame, Position
-from drrn.stories.hosted.browser import scripts
-from drrn.stories.hosted.engine import Isolate, IsolateError
-from drrn.stories.limits import LIMITS, Limits
-from drrn.stories.packages import ink_compiler
-from drrn.stories.twine.layout import tidy
-from drrn.stories.twine.rules import Rules, check_rules
-from drrn.stories.twine.script import EveryDraw, Facts, Page, Script
-from drrn.stories.twine.story import Passage, Story, unescape_html
-from drrn.stories.twine.values import Value
+from storytest.authored import INK, AuthoredGame, Position
+from storytest.hosted.browser import scripts
+from storytest.hosted.engine import Isolate, IsolateError
+from storytest.limits import LIMITS, Limits
+from storytest.packages import ink_compiler
+from storytest.twine.layout import tidy
+from storytest.twine.rules import Rules, check_rules
+from storytest.twine.script import EveryDraw, Facts, Page, Script
+from storytest.twine.story import Passage, Story, unescape_html
+from storytest.twine.values import Value
+from textgames.compiled.search import EndingId, Face, refusal
+from textgames.errors import InputError, require
+from textgames.files import decode, read_bytes
+from textgames.game.contract import Observation
 
 SOURCE_SUFFIXES = (".ink", ".ink2")
 EXPORT = re.compile(r"\s*(?:(?:var|let|const)\s+)?storyContent\s*=\s*")  # of Inky, for the web
@@ -373,7 +373,7 @@ class InkGame(AuthoredGame):
         return twin
 
     def _start_runtime(self) -> None:
-        runtime = require("bink.story", "ink")
+        runtime = require("bink.story", "bink")
         self._current: InkPage | None = None  # the page whose state the runtime is in
         self._before: tuple[InkPage, int] | None = None  # the page before, and the choice there
         self._page_errors: list[str] = []

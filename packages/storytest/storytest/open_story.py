@@ -6,27 +6,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import decode, read_bytes
-from drrn.game.contract import Game
-from drrn.game.make import BUILT_IN, GameSpec, Opener, check_path
-from drrn.stories import added
-from drrn.stories.authored import HOSTED, NATIVE
-from drrn.stories.formats import SCRIPT, format_for, publish, with_engine
-from drrn.stories.hosted.browser import check_size, without_media
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.hosted.identity import Identity
-from drrn.stories.hosted.session import Session
-from drrn.stories.hosted.stage import Stage
-from drrn.stories.ink import export_of_inky, open_ink
-from drrn.stories.limits import LIMITS
-from drrn.stories.twine import native
-from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
-from drrn.stories.twine.retelling import retell
-from drrn.stories.twine.rules import Rules, check_rules, choose_paraphrases, read_rules
-from drrn.stories.twine.script import Facts, Script
-from drrn.stories.twine.story import Story
-from drrn.stories.twine.story_game import StoryGame
+from storytest import added
+from storytest.authored import HOSTED, NATIVE
+from storytest.formats import SCRIPT, format_for, publish, with_engine
+from storytest.hosted.browser import check_size, without_media
+from storytest.hosted.game import HostedGame
+from storytest.hosted.identity import Identity
+from storytest.hosted.session import Session
+from storytest.hosted.stage import Stage
+from storytest.ink import export_of_inky, open_ink
+from storytest.limits import LIMITS
+from storytest.twine import native
+from storytest.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
+from storytest.twine.retelling import retell
+from storytest.twine.rules import Rules, check_rules, choose_paraphrases, read_rules
+from storytest.twine.script import Facts, Script
+from storytest.twine.story import Story
+from storytest.twine.story_game import TwineGame
+from textgames.errors import InputError
+from textgames.files import decode, read_bytes
+from textgames.game.contract import Game
+from textgames.openers import BUILT_IN, GameSpec, Opener, check_path
 
 INK = (".json", ".ink")
 INSTALL = "pip install 'drrn[twine]'"
@@ -164,12 +164,12 @@ class _Opening:
             return False
         return True
 
-    def _native(self, script: Script) -> StoryGame:
+    def _native(self, script: Script) -> TwineGame:
         script.lenient = self.spec.lenient
         if self.toml:
             check_rules(self.rules, script, self.toml)
         sources = added.story_sources(self.rules.story) if self.rules.story else None
-        game = StoryGame(self.path.stem, script, self.rules, sources, **self.options)
+        game = TwineGame(self.path.stem, script, self.rules, sources, **self.options)
         if self.spec.lenient:
             game.note_empty_opening()
         return game

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from drrn.errors import InputError, did_you_mean
-from drrn.files import home, read_bytes, read_toml, write
+from textgames.errors import InputError, did_you_mean
+from textgames.files import home, read_bytes, read_toml, write
 
 INK = "ink"
-COMMAND = "drrn formats add"
+COMMAND = "storytest formats add"
 HOW = f"{COMMAND} FILE_OR_FOLDER"
 MAX_BYTES = 32 * 2**20
 INSTALL = {"npm": "Node.js, which has npm", "git": "git"}

@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Iterator
 from time import monotonic
 from typing import Any
 
-from drrn.compiled.search import Face
-from drrn.errors import InputError
-from drrn.processes import work
+from textgames.compiled.search import Face
+from textgames.errors import InputError
+from textgames.processes import work
 
 
 def clock(waiting: int = 50) -> float:

@@ -1,14 +1,14 @@
-"""`drrn annotate`: the TOML lists every ending of a story, and the game can be played with it."""
+"""`storytest annotate`: the TOML lists every ending of a story, and the game can be played with it."""
 
 from dataclasses import replace
 
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.cli.annotate import annotation
-from drrn.stories.playtest.findings import ERROR, Issue
-from drrn.stories.playtest.playtest import inspect_game
+from storytest.cli.annotate import annotation
+from storytest.playtest.findings import ERROR, Issue
+from storytest.playtest.playtest import inspect_game
 from tests.stories import open_story
 
 
@@ -21,7 +21,7 @@ def test_annotate_lists_both_endings_of_one_passage_in_a_playable_toml(tmp_path)
     text = path.with_suffix(".toml").read_text(encoding="utf-8")
     assert text.count("[[ending]]") == 2
     assert "You win this time." in text and "You lose it all." in text
-    assert drrn.make(path.with_suffix(".toml")).reset(0).text == "Go."
+    assert textgames.make(path.with_suffix(".toml")).reset(0).text == "Go."
 
 
 def test_a_rule_for_an_ending_of_several_lines_has_all_of_them(tmp_path):
@@ -35,7 +35,7 @@ def test_a_rule_for_an_ending_of_several_lines_has_all_of_them(tmp_path):
     text = toml.read_text(encoding="utf-8")
     assert "# … You come home at last.\n" in text
     toml.write_text(text.replace("reward = 0", "reward = 7"), encoding="utf-8")
-    game = drrn.make(toml)
+    game = textgames.make(toml)
     game.reset(0)
     assert game.step(0).reward == 7
 
@@ -50,7 +50,9 @@ def test_numbers_in_a_text_do_not_split_an_ending(tmp_path):
     toml = path.with_suffix(".toml")
     assert toml.read_text(encoding="utf-8").count("[[ending]]") == 3  # rich, not rich, poor
     game = open_story(toml)
-    assert all(drrn.compile_game(game, cache=False).endings[n].rule is not None for n in range(3))
+    assert all(
+        textgames.compile_game(game, cache=False).endings[n].rule is not None for n in range(3)
+    )
 
 
 def test_an_ending_whose_text_contains_another_has_its_own_rule(tmp_path):
@@ -62,7 +64,7 @@ def test_an_ending_whose_text_contains_another_has_its_own_rule(tmp_path):
     assert main(["annotate", str(folder)]) == 0
     toml = tmp_path / "tale.toml"
     toml.write_text(toml.read_text(encoding="utf-8").replace("reward = 0", "reward = 7", 1))
-    game = drrn.make(toml, shuffle=False)
+    game = textgames.make(toml, shuffle=False)
     game.reset(0)
     assert game.step(0).reward == 7
     game.reset(0)
@@ -79,7 +81,6 @@ def test_an_error_page_is_no_ending(tmp_path, monkeypatch):
     assert text.count("[[ending]]") == 1 and '"Bad"' not in text
 
 
-@pytest.mark.slow
 def test_annotate_of_machine_of_death_keeps_its_16_rules(shared_games, tmp_path):
     out = tmp_path / "mod.toml"
     story = str(shared_games / "machineofdeath.toml")
@@ -88,7 +89,7 @@ def test_annotate_of_machine_of_death_keeps_its_16_rules(shared_games, tmp_path)
 
 
 def test_annotate_checks_its_output_before_it_explores(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("drrn.cli.annotate.inspect_game", pytest.fail)
+    monkeypatch.setattr("storytest.cli.annotate.inspect_game", pytest.fail)
     out = tmp_path / "nowhere" / "a.toml"
     assert main(["annotate", "long-watch", "--out", str(out)]) == 2
     assert f"{out.parent} is not a folder" in capsys.readouterr().err

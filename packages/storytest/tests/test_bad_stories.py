@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-import drrn
+import textgames
 from drrn import InputError
 from drrn.cli import main
 from tests.stories import open_story
@@ -20,7 +20,7 @@ def error_of(tmp_path):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         with pytest.raises(InputError) as error:
-            game = drrn.make(path, shuffle=False, **options)
+            game = textgames.make(path, shuffle=False, **options)
             game.reset(0)
             for _ in range(40):
                 game.step(0)
@@ -244,7 +244,6 @@ def test_a_page_that_is_too_long_is_stopped(error_of):
 HOSTILE = '<< >> [[ ]] /% {{{ <!-- <a @@a( " \' <<" <<\\ <script> [[a][ [[a|b] \\ & &# * ! | <p --'.split()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "snippet", [*HOSTILE, '<a data-passage="Start">', "<<print 1>>", "[[$x]]", "[[Start]]", "\n"]
 )
@@ -252,12 +251,11 @@ def test_a_quarter_of_a_million_characters_of_markup_are_read_or_rejected(tmp_pa
     path = tmp_path / "tale.twee"
     path.write_text(":: Start\nx" + snippet * (240_000 // len(snippet)), encoding="utf-8")
     try:
-        drrn.make(path, lenient=True).reset(0)
+        textgames.make(path, lenient=True).reset(0)
     except InputError as error:
         assert str(error).startswith(str(path))
 
 
-@pytest.mark.slow
 def test_a_story_of_ten_thousand_passages_loads(tmp_path):
     words = "The lamp burns low and the wind is at the door again tonight. " * 4
     pages = (

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-import drrn
-from drrn.stories.formats import add_formats
-from drrn.stories.playtest.findings import Findings
-from drrn.stories.playtest.playtest import StoryTest
+import textgames
+from storytest.formats import add_formats
+from storytest.playtest.findings import Findings
+from storytest.playtest.playtest import StoryTest
 from tests.ink_stories import STALL
 from tests.story_formats import REAL_FORMATS, SHARED_FORMATS
 
@@ -271,14 +271,14 @@ PARAMETERS = [pytest.param(*case, marks=marks_of(case)) for case in CASES]
 def formats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Install the story formats for these tests alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DRRN_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("TEXTGAMES_HOME", str(tmp_path_factory.mktemp("home")))
         if REAL_FORMATS:
             add_formats(SHARED_FORMATS)
         yield
 
 
 def findings_of(path: Path, clicks: int = 1_000, **options: Any) -> Findings:
-    game = drrn.make(path, **{"shuffle": False, **options})
+    game = textgames.make(path, **{"shuffle": False, **options})
     try:
         return StoryTest(game, clicks=clicks).run()
     finally:

@@ -1,17 +1,16 @@
 """The example stories run as documented, as pages and as source."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from drrn.cli import main
-from drrn.stories.ink import open_ink
-from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.twine.reading import read_story
+from storytest.ink import open_ink
+from storytest.playtest.playtest import StoryTest
+from storytest.twine.reading import read_story
+from tests.source_code import ROOT
 from tests.story_formats import INK_COMPILER
 
-ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 
 
@@ -44,9 +43,9 @@ def test_the_cellar_needs_no_format_and_its_four_faults_come_first(kind, home, c
 @pytest.mark.parametrize(
     ("story", "command"),
     [
-        ("lighthouse-garden.toml", "drrn formats add harlowe"),
-        ("last-tram.toml", "drrn formats add sugarcube"),
-        ("toll-bridge.ink", "drrn formats add ink"),
+        ("lighthouse-garden.toml", "storytest formats add harlowe"),
+        ("last-tram.toml", "storytest formats add sugarcube"),
+        ("toll-bridge.ink", "storytest formats add ink"),
     ],
 )
 def test_the_error_of_an_example_in_source_names_the_documented_command(
@@ -56,11 +55,13 @@ def test_the_error_of_an_example_in_source_names_the_documented_command(
     error = capsys.readouterr().err
     assert error.endswith(f"add it with {command}\n")
     name = command.split()[-1]
-    documented = re.findall(r"^\$ drrn formats add (.*)$", (ROOT / "README.md").read_text(), re.M)
+    documented = re.findall(
+        r"^\$ storytest formats add (.*)$", (ROOT / "README.md").read_text(), re.M
+    )
     assert any(name in line.split() for line in documented)
 
 
-@pytest.mark.skipif(not INK_COMPILER.exists(), reason="needs drrn formats add ink")
+@pytest.mark.skipif(not INK_COMPILER.exists(), reason="needs storytest formats add ink")
 def test_the_ink_example_is_solved_and_has_no_problems(home):
     pytest.importorskip("bink", reason="needs the extra ink")
     pytest.importorskip("py_mini_racer", reason="needs the extra twine")

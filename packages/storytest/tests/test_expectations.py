@@ -2,9 +2,9 @@
 
 import pytest
 
-from drrn.errors import InputError
-from drrn.stories.twine.rules import read_expectations
+from storytest.twine.rules import read_expectations
 from tests.stories import FORK, REWARDS
+from textgames.errors import InputError
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drrn.stories.hosted.engine import Isolate
-from drrn.stories.twine import values as js
-from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Facts, Page
-from drrn.stories.twine.twine1.expressions import parse
+from storytest.hosted.engine import Isolate
+from storytest.twine import values as js
+from storytest.twine.script import DEFAULT_ANSWER, ExpressionError, Facts, Page
+from storytest.twine.twine1.expressions import parse
 
 TAGS = {"Cave": ("dark", "wet"), "Cellar": ("dark",), "Field": ()}
 
@@ -324,7 +324,6 @@ SOURCES = st.recursive(
 )
 
 
-@pytest.mark.slow
 def test_expressions_agree_with_javascript():
     pytest.importorskip("py_mini_racer")
     sources = []

@@ -5,13 +5,13 @@ import math
 
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.document import to_html, to_markdown, to_text
-from drrn.files import read_toml
-from drrn.stories.playtest.findings import VariableUse, mean_of, share_of
-from drrn.stories.playtest.playtest import StoryTest, inspect_game
-from drrn.stories.playtest.report import report
+from storytest.playtest.findings import VariableUse, mean_of, share_of
+from storytest.playtest.playtest import StoryTest, inspect_game
+from storytest.playtest.report import report
+from textgames.document import to_html, to_markdown, to_text
+from textgames.files import read_toml
 
 # A fair choice between two doors; the left one is locked in one of four games.
 DOORS = """\
@@ -101,7 +101,7 @@ def test_test_inspect_and_annotate_agree(tmp_path, capsys):
 
 def test_a_game_that_is_not_compiled_gives_estimates_near_the_exact_values(story):
     game = story(DOORS, RULES)
-    exact = inspect_game(game, drrn.compile_game(game, cache=False))
+    exact = inspect_game(game, textgames.compile_game(game, cache=False))
     sampled = inspect_game(game, None, "not compiled")
     for one, other in zip(exact.endings, sampled.endings, strict=True):
         assert one.name == other.name

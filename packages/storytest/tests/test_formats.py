@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.stories import formats
-from drrn.stories.formats import (
+from storytest import formats
+from storytest.formats import (
     StoryFormat,
     add_formats,
     format_for,
@@ -22,9 +21,10 @@ from drrn.stories.formats import (
     wanted_format,
     with_engine,
 )
-from drrn.stories.twine.reading import read_story, read_twee, read_twine_html
-from drrn.stories.twine.rules import read_rules
+from storytest.twine.reading import read_story, read_twee, read_twine_html
+from storytest.twine.rules import read_rules
 from tests.story_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
+from textgames.errors import InputError
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 OURS = ("lighthouse-garden", "last-tram")
@@ -143,7 +143,7 @@ def test_several_versions_are_installed_and_listed(tmp_path, capsys):
 def test_an_empty_list_names_the_command_that_adds_formats(capsys):
     assert main(["formats"]) == 0
     output = capsys.readouterr().out
-    assert "drrn formats add sugarcube" in output
+    assert "storytest formats add sugarcube" in output
 
 
 def test_a_folder_is_searched_and_other_files_are_reported_as_skipped(tmp_path, capsys):

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.stories.playtest.budget import Budget
-from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.helpers import Helper, Helpers
-from drrn.stories.playtest.play import Games
-from drrn.stories.playtest.playtest import StoryTest
+from storytest.playtest.budget import Budget
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.helpers import Helper, Helpers
+from storytest.playtest.play import Games
+from storytest.playtest.playtest import StoryTest
 from tests.stories import FORK, open_hosted, open_story
 from tests.tiny_engine import tiny_story
 
@@ -105,13 +105,13 @@ def test_games_that_no_file_describes_are_played_in_one_process():
         name = "coin"
 
     assert Helpers(Coin(), 8).jobs == 1  # type: ignore[arg-type]
-    assert Helpers(drrn.make("long-watch"), 8).jobs == 8
+    assert Helpers(textgames.make("long-watch"), 8).jobs == 8
 
 
 def test_a_helper_refuses_a_story_that_was_changed(walk):
     game = open_story(walk, lenient=True)
-    with pytest.raises(drrn.InputError, match="changed during the test"):
-        Helper(drrn.game.make.spec_for(walk, lenient=True), game.fingerprint + "x", 1, 2)
+    with pytest.raises(textgames.InputError, match="changed during the test"):
+        Helper(textgames.openers.spec_for(walk, lenient=True), game.fingerprint + "x", 1, 2)
 
 
 def test_the_number_of_processes_must_be_positive(walk, capsys):

@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("py_mini_racer")
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.stories.hosted import browser, session
+from storytest.hosted import browser, session
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
+from textgames.errors import InputError
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
 LOOP = "it loops (no page after 0.5 seconds)"
@@ -65,7 +65,6 @@ def hostile(script, passages=WALK):
 # Time
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [
@@ -89,7 +88,6 @@ def test_a_story_that_loops_at_its_start_is_rejected(half_a_second, open_page, s
     assert "tale.html, at its start: the story " in message and message.endswith(LOOP)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "click", ["for (;;);", "(async () => { for (;;) await 0; })()", "setTimeout('for (;;);')"]
 )
@@ -126,7 +124,7 @@ TOLERATED = [
 def test_scripts_that_a_browser_tolerates_are_played(open_page):
     for script in TOLERATED:
         game = open_page(hostile(script))
-        assert game.reset(0) == drrn.Observation("A hall.", ("go on",)), script
+        assert game.reset(0) == textgames.Observation("A hall.", ("go on",)), script
         assert game.step(0).text == "A cave.", script
         game.stage.close()
 
@@ -141,7 +139,6 @@ def test_scripts_that_a_browser_tolerates_are_played(open_page):
         "const kept = []; for (let i = 0; ; i++) { kept.push('x'.repeat(1e6) + i); /^y/.test(kept[i]); }",
     ],
 )
-@pytest.mark.slow
 def test_a_story_that_needs_too_much_memory_is_rejected(open_page, script):
     assert MEMORY in error_of(open_page(hostile(script)), steps=0)
 
@@ -221,7 +218,6 @@ def test_a_story_that_replaces_built_in_functions_is_rejected(
     assert message in error_of(open_page(hostile(script)), steps=0)
 
 
-@pytest.mark.slow
 def test_an_endless_sequence_of_scripts_is_stopped(half_a_second, open_page):
     assert "it loops" in error_of(open_page(hostile("__drrn.nextScript = () => '1'")), steps=0)
 
@@ -294,7 +290,6 @@ def test_links_without_words_are_named_after_their_target_and_web_links_are_igno
     assert open_page(tiny_story({"Hall": text, "Cave": "A cave."})).reset(0).actions == ("Cave",)
 
 
-@pytest.mark.slow
 def test_a_page_of_three_thousand_links_is_read(open_page):
     links = "".join(f"[[go {number}->Cave]] " for number in range(3_000))
     assert len(open_page(tiny_story({"Hall": links, "Cave": "A cave."})).reset(0).actions) == 3_000
@@ -323,7 +318,6 @@ PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
         ),
     ],
 )
-@pytest.mark.slow
 def test_embedded_pictures_sounds_and_fonts_do_not_count_as_text(open_page, page):
     browser.check_size(browser.without_media(page), "tale.html", most=20_000)
     game = open_page(page)
@@ -340,6 +334,5 @@ def test_a_page_that_is_too_large_is_rejected_before_it_is_read(open_page):
     "part",
     ["<script ", "<script src= ", "<link rel= ", "a$", "data:image/png;", "<", "random()*", " "],
 )
-@pytest.mark.slow
 def test_preparing_a_page_takes_linear_time(part):
     assert "<body>" in browser.prepare("<body>" + part * 200_000)

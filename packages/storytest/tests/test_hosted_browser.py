@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("py_mini_racer")
 
-from drrn.stories.hosted.browser import add_browser, load, prepare
-from drrn.stories.hosted.engine import Isolate
+from storytest.hosted.browser import add_browser, load, prepare
+from storytest.hosted.engine import Isolate
 
 PAGE = """<!doctype html><html><head><title>A  page</title><style>
   .secret { display: none } #ghost { visibility: hidden } @media (max-width: 600px) { .wide { display: none } }

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 import drrn
+import textgames
 from drrn.cli import main
-from drrn.compiled.solve import best, random_play
-from drrn.errors import InputError
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.playtest.playtest import StoryTest
+from storytest.hosted.game import HostedGame
+from storytest.playtest.playtest import StoryTest
 from tests.game_checks import check_markup
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
 from tests.trainings import same_weights
+from textgames.compiled.solve import best, random_play
+from textgames.errors import InputError
 
 FORK = {
     "Start": "{{(s.gold = 0, '')}}A fork.<p>[[Climb the hill->Hill]]</p><p>[[Go down to the lake->Lake]]</p>",
@@ -64,20 +65,22 @@ def play(game, *actions):
 
 def test_a_page_with_an_engine_is_hosted_and_keeps_the_contract(game):
     assert isinstance(game, HostedGame)
-    drrn.check_game(game)
+    textgames.check_game(game)
     check_markup(game)
 
 
 def test_rules_use_passages_and_variables_of_the_engine(game):
-    assert play(game, "Climb the hill", "Go on") == drrn.Observation("The gate opens.", (), 10.0)
+    assert play(game, "Climb the hill", "Go on") == textgames.Observation(
+        "The gate opens.", (), 10.0
+    )
     assert game.ending == "Gate"
     last = play(game, "Go down to the lake", "Go on")
-    assert last == drrn.Observation("The gate stays shut.", (), -10.0)
+    assert last == textgames.Observation("The gate stays shut.", (), -10.0)
     assert play(game, "Go down to the lake").reward == -0.1
 
 
 def test_a_hosted_story_is_compiled_and_solved(game):
-    compiled = drrn.compile_game(game, cache=False)
+    compiled = textgames.compile_game(game, cache=False)
     assert best(compiled).score == 10.0
     # p = 1/2 (the hill) + 1/2 (the lake) · 1/2 (back to the fork) · p.
     assert random_play(compiled).final_reward == pytest.approx(10 * (2 / 3) - 10 * (1 / 3))
@@ -85,10 +88,10 @@ def test_a_hosted_story_is_compiled_and_solved(game):
 
 def test_the_engine_does_not_run_for_a_cached_story(fork, tmp_path, monkeypatch):
     game = open_hosted(fork)
-    first = drrn.compile_game(game, cache=tmp_path / "cache")
+    first = textgames.compile_game(game, cache=tmp_path / "cache")
     game.close()
-    monkeypatch.setattr("drrn.stories.hosted.session.Isolate", None)
-    again = drrn.compile_game(drrn.make(fork), cache=tmp_path / "cache")
+    monkeypatch.setattr("storytest.hosted.session.Isolate", None)
+    again = textgames.compile_game(textgames.make(fork), cache=tmp_path / "cache")
     assert again.texts == first.texts and np.array_equal(again.successor, first.successor)
 
 
@@ -101,13 +104,13 @@ def test_a_search_that_ran_out_of_time_is_not_repeated(tmp_path, monkeypatch):
     game = open_hosted(tmp_path / "walk.html")
     game.search_seconds = 0.5
     with pytest.raises(InputError, match="search longer with --seconds"):
-        drrn.compile_game(game, cache=tmp_path / "cache")
+        textgames.compile_game(game, cache=tmp_path / "cache")
     game.close()
-    monkeypatch.setattr("drrn.stories.hosted.session.Isolate", None)
+    monkeypatch.setattr("storytest.hosted.session.Isolate", None)
     again = open_hosted(tmp_path / "walk.html")
     again.search_seconds = 0.5
     with pytest.raises(InputError, match="search longer with --seconds"):
-        drrn.compile_game(again, cache=tmp_path / "cache")
+        textgames.compile_game(again, cache=tmp_path / "cache")
 
 
 @pytest.mark.full
@@ -136,7 +139,7 @@ def test_a_link_that_reloads_the_page_leads_to_the_opening(tmp_path):
     (tmp_path / "tale.html").write_text(page, encoding="utf-8")
     game = open_hosted(tmp_path / "tale.html")
     assert play(game, "On", "Once round", "On", "End").text == "Out."
-    assert len(drrn.compile_game(game, cache=False).texts) == 3
+    assert len(textgames.compile_game(game, cache=False).texts) == 3
     game.close()
 
 
@@ -146,16 +149,16 @@ def test_a_story_in_a_format_of_twine_2_is_played_by_its_engine(tmp_path):
     (tmp_path / "odd.html").write_text(
         page.format("&lt;&lt;wobble&gt;&gt;") + ENGINE, encoding="utf-8"
     )
-    assert isinstance(drrn.make(tmp_path / "plain.html"), HostedGame)
-    assert isinstance(drrn.make(tmp_path / "odd.html"), HostedGame)
+    assert isinstance(textgames.make(tmp_path / "plain.html"), HostedGame)
+    assert isinstance(textgames.make(tmp_path / "odd.html"), HostedGame)
     with pytest.raises(InputError, match="needs its own engine"):
-        drrn.make(tmp_path / "odd.html", engine="native")
+        textgames.make(tmp_path / "odd.html", engine="native")
     with pytest.raises(InputError, match="one of native, hosted"):
-        drrn.make(tmp_path / "odd.html", engine="chromium")
+        textgames.make(tmp_path / "odd.html", engine="chromium")
 
 
 def test_the_error_without_mini_racer_names_the_installation(tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.stories.open_story.has_mini_racer", lambda: False)
+    monkeypatch.setattr("storytest.open_story.has_mini_racer", lambda: False)
     (tmp_path / "harlowe.html").write_text(
         tiny_story({"Start": "(set: $x to 1)"}).replace('"Tiny"', '"Harlowe"'), encoding="utf-8"
     )
@@ -164,18 +167,17 @@ def test_the_error_without_mini_racer_names_the_installation(tmp_path, monkeypat
         (tmp_path / f"{form}.twee").write_text(source, encoding="utf-8")
     for name in ("harlowe.html", "Harlowe.twee", "SugarCube.twee"):
         with pytest.raises(InputError, match=r"pip install 'drrn\[twine\]'"):
-            drrn.make(tmp_path / name)
+            textgames.make(tmp_path / name)
 
 
 def test_a_where_may_only_use_variables(fork):
     fork.write_text(RULES.replace("$gold gte 5", "visited('Hill') gte 1"), encoding="utf-8")
     with pytest.raises(InputError, match="leave out visited"):
-        drrn.make(fork)
+        textgames.make(fork)
 
 
-@pytest.mark.slow
 def test_commands_work_on_a_hosted_story(fork, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
     main(["inspect", str(fork), "--json"])
     findings = json.loads(capsys.readouterr().out)
     assert findings["top_reward"] == 10.0 and findings["statistics"]["pages"] == 5
@@ -191,7 +193,7 @@ def test_commands_work_on_a_hosted_story(fork, tmp_path, capsys, monkeypatch):
 
 def test_a_play_test_uses_the_solution_in_the_cache(fork, home):
     game = open_hosted(fork, shuffle=False)
-    drrn.compile_game(game)
+    textgames.compile_game(game)
     findings = StoryTest(game, 1e-6).run()
     game.close()
     assert findings.exact and findings.random and findings.random.final_reward.error == 0
@@ -200,7 +202,7 @@ def test_a_play_test_uses_the_solution_in_the_cache(fork, home):
 def test_exactness_does_not_depend_on_the_load(fork, home, monkeypatch):
     game = open_hosted(fork, shuffle=False)
     later = itertools.count(0, 20)
-    monkeypatch.setattr("drrn.stories.search.monotonic", lambda: next(later))
+    monkeypatch.setattr("storytest.search.monotonic", lambda: next(later))
     findings = StoryTest(game, 200.0).run()
     game.close()
     assert findings.exact and not findings.why_not

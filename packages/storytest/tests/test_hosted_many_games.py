@@ -14,16 +14,16 @@ import pytest
 
 pytest.importorskip("py_mini_racer")
 
-import drrn
-from drrn.errors import InputError
-from drrn.stories.authored import AuthoredGame
-from drrn.stories.hosted import session
-from drrn.stories.hosted.engine import OPEN_ISOLATES
-from drrn.stories.hosted.session import HostedPage
-from drrn.stories.limits import Limits
-from drrn.stories.twine.script import Link
+import textgames
+from storytest.authored import AuthoredGame
+from storytest.hosted import session
+from storytest.hosted.engine import OPEN_ISOLATES
+from storytest.hosted.session import HostedPage
+from storytest.limits import Limits
+from storytest.twine.script import Link
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
+from textgames.errors import InputError
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
 LOOPS = tiny_story(WALK, script="for (;;);")
@@ -61,7 +61,7 @@ def output_of(program, tmp_path):
 
 
 MANY = """
-import drrn
+import textgames
 
 def resident():
     with open("/proc/self/statm") as file:
@@ -69,7 +69,7 @@ def resident():
 
 def play_games(count):
     for seed in range(count):
-        game = drrn.make("tale.html")
+        game = textgames.make("tale.html")
         game.reset(seed)
         for _ in range(3):
             game.step(0)
@@ -90,11 +90,11 @@ def test_many_games_in_turn_release_their_memory(tmp_path):
 
 INTERRUPT = """
 import os, signal, threading
-import drrn
+import textgames
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it for its background jobs
-other = drrn.make("tale.html")
+other = textgames.make("tale.html")
 other.reset(0)
-game = drrn.make("loop.html")
+game = textgames.make("loop.html")
 threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     game.reset(0)
@@ -110,7 +110,6 @@ def test_ctrl_c_ends_a_call_and_other_games_continue(tmp_path):
     assert output_of(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["native", "hosted"])
 def test_a_deleted_game_is_collected_with_its_story_and_its_engine(tmp_path, engine):
     last = "THE END<p>[[oh->Hall]]</p><p>[[oh->Hall]]</p>"
@@ -118,7 +117,7 @@ def test_a_deleted_game_is_collected_with_its_story_and_its_engine(tmp_path, eng
     (tmp_path / "gone.html").write_text(page, encoding="utf-8")
     gc.collect()
     before = len(OPEN_ISOLATES)
-    game = drrn.make(tmp_path / "gone.html", engine=engine)
+    game = textgames.make(tmp_path / "gone.html", engine=engine)
     assert isinstance(game, AuthoredGame)
     game.reset(0)
     assert game.step(0).ended

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from drrn.stories.hosted.session import Session
+from storytest.hosted.session import Session
 from tests.tiny_engine import tiny_story
 
 pytestmark = pytest.mark.skipif(

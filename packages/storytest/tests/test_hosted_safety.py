@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("py_mini_racer")
 
-from drrn.errors import InputError
-from drrn.stories.hosted.browser import add_browser, load
-from drrn.stories.hosted.engine import Isolate, IsolateError, OutOfMemoryError, TimedOutError
-from drrn.stories.hosted.session import Session, _about, read_page
+from storytest.hosted.browser import add_browser, load
+from storytest.hosted.engine import Isolate, IsolateError, OutOfMemoryError, TimedOutError
+from storytest.hosted.session import Session, _about, read_page
+from textgames.errors import InputError
 
 
 def open_isolate(page, **limits):
@@ -101,7 +101,7 @@ def test_an_isolate_can_be_closed_twice_and_is_unusable_then():
 
 MANY = """
 import resource, threading
-from drrn.stories.hosted.engine import Isolate
+from storytest.hosted.engine import Isolate
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

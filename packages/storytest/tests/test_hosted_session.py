@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from drrn.errors import InputError
-from drrn.stories.hosted.session import Session
+from storytest.hosted.session import Session
 from tests.story_formats import REAL_FORMATS
 from tests.tiny_engine import tiny_story
+from textgames.errors import InputError
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
@@ -142,7 +142,6 @@ def test_every_format_plays_saves_changes_and_restarts_the_small_story(path: Pat
     session.close()
 
 
-@pytest.mark.slow
 @needs_formats
 @pytest.mark.parametrize("path", WITH_FORMS, ids=name_of)
 def test_text_boxes_of_a_format_get_the_answers_of_their_variables(path: Path):
@@ -167,7 +166,6 @@ def test_a_prompt_of_harlowe_gets_the_answer_of_the_variable_that_it_sets(path: 
     session.close()
 
 
-@pytest.mark.slow
 @needs_formats
 @pytest.mark.parametrize("kind", ["harlowe", "sugarcube"])
 def test_clicks_in_a_passage_are_saved_and_a_story_is_rewound_in_its_isolate(kind: str):

@@ -5,29 +5,30 @@ from __future__ import annotations
 import importlib.util
 import json
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import drrn
+import textgames
 from drrn.cli import main
-from drrn.compiled.solve import random_play
-from drrn.errors import InputError
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.hosted.identity import Identity, counters
-from drrn.stories.hosted.session import Session
-from drrn.stories.hosted.variables import Lookahead, variable_uses
-from drrn.stories.playtest import play
-from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import share_of
-from drrn.stories.search import LostError, UnlistedError
-from drrn.stories.twine.story import Passage, Story
+from storytest.hosted.game import HostedGame
+from storytest.hosted.identity import Identity, counters
+from storytest.hosted.session import Session
+from storytest.hosted.variables import Lookahead, variable_uses
+from storytest.playtest import play
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.findings import share_of
+from storytest.search import LostError, UnlistedError
+from storytest.twine.story import Passage, Story
 from tests.game_checks import check_outcomes
+from tests.source_code import ROOT
 from tests.stories import open_hosted
 from tests.story_formats import SHARED_FORMATS, needs_formats, open_twee
 from tests.tiny_engine import tiny_story
 from tests.trainings import SMALL, same_weights
+from textgames.compiled.solve import random_play
+from textgames.errors import InputError
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
@@ -66,7 +67,7 @@ def open_story(tmp_path):
 
 def odds(game):
     """Return the exact odds of each ending in random play."""
-    compiled = drrn.compile_game(game, cache=False)
+    compiled = textgames.compile_game(game, cache=False)
     names = [ending.passage for ending in compiled.endings]
     return dict(zip(names, random_play(compiled).endings, strict=True))
 
@@ -81,7 +82,6 @@ def story(passages, form="sugarcube"):
     return Story("test", pages, format=form)
 
 
-@pytest.mark.slow
 def test_random_whole_numbers_have_exact_odds(open_story):
     game = open_story(
         {
@@ -109,7 +109,7 @@ def test_random_whole_numbers_have_exact_odds(open_story):
 def test_the_error_for_a_story_that_cannot_be_enumerated_has_the_reason(open_story, start, message):
     game = open_story({"Start": "[[go->Dice]]", "Dice": f"{start} [[on->End]]", "End": "End."})
     with pytest.raises(InputError, match=message):
-        drrn.compile_game(game, cache=False)
+        textgames.compile_game(game, cache=False)
 
 
 @pytest.mark.full
@@ -120,7 +120,7 @@ def test_a_second_search_reaches_the_same_states(open_story):
         "Start2": "Once more. [[on->Start]]",
         "End": "{{s.gold}} in all.",
     }
-    first, second = (drrn.compile_game(open_story(passages), cache=False) for _ in range(2))
+    first, second = (textgames.compile_game(open_story(passages), cache=False) for _ in range(2))
     for part in ("page", "row", "successor", "probability"):
         assert np.array_equal(getattr(first, part), getattr(second, part)), part
 
@@ -134,7 +134,7 @@ def test_global_variables_of_scripts_distinguish_states(open_story):
         },
         script="window.times = 0;",
     )
-    assert last_texts(drrn.compile_game(game, cache=False)) == ["early", "late"]
+    assert last_texts(textgames.compile_game(game, cache=False)) == ["early", "late"]
 
 
 @pytest.mark.full
@@ -157,7 +157,6 @@ def test_sampled_odds_are_near_the_exact_ones(open_story):
     assert abs(share.mean - 0.25) < 5 * 0.0685
 
 
-@pytest.mark.slow
 def test_inspect_names_the_reason_and_samples_if_a_story_is_not_compiled(
     open_story, tmp_path, capsys
 ):
@@ -176,7 +175,6 @@ def test_inspect_names_the_reason_and_samples_if_a_story_is_not_compiled(
 
 @needs_formats
 @pytest.mark.parametrize("kind", DICE)
-@pytest.mark.slow
 def test_random_functions_of_a_format_have_exact_odds(kind, tmp_path, home):
     version, throw, links = DICE[kind]
     passages = {"Start": "[[Go->Throw]]", "Throw": f"{throw}{links}", "Win": "OK", "Lose": "No."}
@@ -247,7 +245,7 @@ def test_stored_texts_and_code_distinguish_states(passages, tmp_path, home):
     is_sugarcube = "<<" in passages["Start"]
     kind, version = ("sugarcube", "2.36.1") if is_sugarcube else ("harlowe", "3.3.9")
     game = open_twee(passages, kind, version, tmp_path)
-    compiled = drrn.compile_game(game, cache=False)
+    compiled = textgames.compile_game(game, cache=False)
     assert last_texts(compiled) == ["2 coins.", "7 coins."] and len(compiled) == 5
     game.close()
 
@@ -274,7 +272,6 @@ def test_a_story_with_elliptic_comparisons_has_exact_odds(condition, tmp_path, h
     game.close()
 
 
-@pytest.mark.slow
 @needs_formats
 def test_the_storage_of_a_state_is_restored(tmp_path, home):
     passages = {
@@ -286,7 +283,7 @@ def test_the_storage_of_a_state_is_restored(tmp_path, home):
         "End": '<<= recall("n", 0)>>',
     }
     game = open_twee(passages, "sugarcube", "2.36.1", tmp_path)
-    assert last_texts(drrn.compile_game(game, cache=False)) == ["0", "1", "2"]
+    assert last_texts(textgames.compile_game(game, cache=False)) == ["0", "1", "2"]
     game.close()
 
 
@@ -294,10 +291,9 @@ def test_the_storage_of_a_state_is_restored(tmp_path, home):
 @pytest.mark.parametrize(
     "name", ["last-tram", pytest.param("lighthouse-garden", marks=pytest.mark.full)]
 )
-@pytest.mark.slow
 def test_every_step_of_our_examples_is_a_listed_outcome(name, home):
     main(["formats", "add", str(SHARED_FORMATS)])
-    game = open_hosted(Path(__file__).parents[1] / "examples" / f"{name}.twee", engine="hosted")
+    game = open_hosted(ROOT / "examples" / f"{name}.twee", engine="hosted")
     check_outcomes(game, episodes=2, max_steps=12)
     game.close()
 
@@ -390,11 +386,11 @@ def test_the_variables_of_a_sound_library_do_not_distinguish_states(open_story):
     }
     script = "window.Chapel = { options: { storagekey: '%%{}-1' }, playing: 0 };"
     game = open_story(passages, script=script.replace("{}", "hal"))
-    assert len(drrn.compile_game(game, cache=False)) == 3
+    assert len(textgames.compile_game(game, cache=False)) == 3
     other = open_story(passages, script=script.replace("{}", "else"))
     other.search_seconds = 0.3
     with pytest.raises(InputError, match="search longer with --seconds"):
-        drrn.compile_game(other, cache=False)
+        textgames.compile_game(other, cache=False)
 
 
 @needs_formats

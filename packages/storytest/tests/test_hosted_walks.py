@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from drrn.errors import InputError
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.hosted.identity import likely_answers
-from drrn.stories.playtest import budget
-from drrn.stories.playtest.clicks import ClickPath, path_of, read_path, replay
-from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.playtest.report import steps_of
-from drrn.stories.twine.story import Passage, Story
+from storytest.hosted.game import HostedGame
+from storytest.hosted.identity import likely_answers
+from storytest.playtest import budget
+from storytest.playtest.clicks import ClickPath, path_of, read_path, replay
+from storytest.playtest.playtest import StoryTest
+from storytest.playtest.report import steps_of
+from storytest.twine.story import Passage, Story
 from tests.stories import open_hosted
 from tests.story_formats import needs_formats, open_twee
 from tests.tiny_engine import tiny_story
+from textgames.errors import InputError
 
 CODE = {
     "Start": "<<set $gold to 3>>A gate. [[Bribe the guard->Yard][$gold -= random(1, 3)]] [[Leave->End]]",

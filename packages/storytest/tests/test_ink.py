@@ -6,18 +6,18 @@ import sys
 
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.compiled.compile import can_be_compiled
-from drrn.errors import InputError
-from drrn.game.contract import another, ending_of, fingerprint_of, title_of
-from drrn.stories.ink import open_ink, read_ink
-from drrn.stories.limits import Limits
-from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.twine.rules import read_rules
+from storytest.ink import open_ink, read_ink
+from storytest.limits import Limits
+from storytest.playtest.playtest import StoryTest
+from storytest.twine.rules import read_rules
 from tests.game_checks import check_markup, check_outcomes
 from tests.ink_stories import STALL, TOWER
 from tests.story_formats import INK_COMPILER
+from textgames.compiled.compile import can_be_compiled
+from textgames.errors import InputError
+from textgames.game.contract import another, ending_of, fingerprint_of, title_of
 
 BUY = "Buy the brass key."
 TOSS = "Toss a coin into the well."
@@ -62,11 +62,11 @@ def test_a_page_is_the_text_up_to_the_next_choice_without_markup(ink):
 @pytest.mark.parametrize(("table", "shuffle"), [(STALL, True), (TOWER, False)])
 def test_ink_games_keep_the_contract(ink, table, shuffle):
     game = ink(table, shuffle=shuffle)
-    drrn.check_game(game, episodes=10)
+    textgames.check_game(game, episodes=10)
     check_markup(game)
     twin = another(game)
     assert twin is not None
-    drrn.check_game(twin, episodes=2)
+    textgames.check_game(twin, episodes=2)
 
 
 def test_the_last_choice_is_repeated_with_other_values(ink):
@@ -169,8 +169,8 @@ def test_actions_can_be_paraphrased(ink):
 def test_a_story_without_random_draws_is_compiled_and_solved(ink):
     game = ink(STALL, RULES)
     check_outcomes(game, episodes=5)
-    compiled = drrn.compile_game(game, cache=False)
-    assert drrn.best(compiled).score == 10  # buy, then walk
+    compiled = textgames.compile_game(game, cache=False)
+    assert textgames.best(compiled).score == 10  # buy, then walk
     assert len(compiled) == 9  # six at the stall, and three endings
 
 
@@ -178,7 +178,7 @@ def test_states_with_equal_continuations_are_merged_even_if_visits_differ(ink):
     table = copy.deepcopy(STALL)
     loop = table["root"][2]["stall"][0][-1]["c-1"]
     loop[loop.index(1)] = 0  # the coin returns
-    assert len(drrn.compile_game(ink(table), cache=False)) < 20
+    assert len(textgames.compile_game(ink(table), cache=False)) < 20
 
 
 def test_random_draws_and_shuffles_are_listed_with_their_probabilities(ink):
@@ -207,7 +207,7 @@ def test_a_draw_with_too_many_outcomes_is_not_listed(ink):
     game = ink(TOWER)
     game.limits = Limits(outcomes=5)
     with pytest.raises(InputError, match="more than 5 random outcomes"):
-        drrn.compile_game(game, cache=False)
+        textgames.compile_game(game, cache=False)
 
 
 def test_a_story_that_seeds_its_own_random_numbers_cannot_be_compiled(ink):
@@ -230,7 +230,7 @@ def test_the_fingerprint_depends_on_the_story_and_its_rewards(ink):
 def test_the_error_for_ink_source_names_the_command_that_adds_the_compiler(tmp_path, home):
     path = tmp_path / "tale.ink"
     path.write_text("Hello. -> END")
-    with pytest.raises(InputError, match=r"tale\.ink: .*drrn formats add ink$"):
+    with pytest.raises(InputError, match=r"tale\.ink: .*storytest formats add ink$"):
         read_ink(path)
 
 
@@ -316,7 +316,7 @@ def test_the_export_of_inky_is_opened_by_its_script_its_page_or_its_folder(tmp_p
     (tmp_path / "ink.js").write_text("!function(){}")
     (tmp_path / "index.html").write_text('<script src="ink.js"></script><script src="tale.js">')
     for given in ("tale.js", "index.html", "."):
-        game = drrn.make(tmp_path / given, shuffle=False)
+        game = textgames.make(tmp_path / given, shuffle=False)
         assert game.name == "tale" and game.reset(0).actions == (BUY, TOSS, WALK)
 
 
@@ -341,7 +341,7 @@ Nobody comes here. -> END
 """
 FERRY = "=== ferry\nIt takes all day.\n-> END\n"
 with_compiler = pytest.mark.skipif(
-    not INK_COMPILER.exists(), reason="needs drrn formats add ink, in DRRN_INK_COMPILER"
+    not INK_COMPILER.exists(), reason="needs storytest formats add ink, in TEXTGAMES_INK_COMPILER"
 )
 
 

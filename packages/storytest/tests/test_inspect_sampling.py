@@ -1,12 +1,12 @@
-"""`drrn inspect` of a game that can only be stepped: random games and their standard errors."""
+"""`storytest inspect` of a game that can only be stepped: random games and their standard errors."""
 
 import json
 
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.stories.playtest.playtest import inspect_game
+from storytest.playtest.playtest import inspect_game
 from tests.sample_games import Walk
 
 
@@ -28,7 +28,7 @@ class Corridor:
     def reset(self, seed=None):
         self.room = 0
         self.ending = ""
-        return drrn.Observation("Room 0.", ("On.", "Wait."))
+        return textgames.Observation("Room 0.", ("On.", "Wait."))
 
     def step(self, index):
         self.steps += 1
@@ -37,7 +37,7 @@ class Corridor:
         self.room += index == 0
         self.ending = "out" if self.room == 2 else ""
         actions = () if self.ending else ("On.", "Wait.", "Look.")
-        return drrn.Observation(f"Room {self.room}.", actions, float(index == 0))
+        return textgames.Observation(f"Room {self.room}.", actions, float(index == 0))
 
 
 def test_random_games_count_returns_endings_and_pages():

@@ -1,18 +1,18 @@
 """Which stories our interpreter plays, and which their engine plays."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-import drrn
-from drrn.errors import InputError
-from drrn.stories.authored import NATIVE
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.twine.native import engines_differ, twine_2_format
-from drrn.stories.twine.story import Passage, Story
-from drrn.stories.twine.twine1.expressions import FUNCTIONS
+import textgames
+from storytest.authored import NATIVE
+from storytest.hosted.game import HostedGame
+from storytest.twine.native import engines_differ, twine_2_format
+from storytest.twine.story import Passage, Story
+from storytest.twine.twine1.expressions import FUNCTIONS
+from tests.source_code import ROOT
 from tests.tiny_engine import tiny_story
+from textgames.errors import InputError
 
 PLAIN = "You see a door.\n\n[[Open it.|End]]"
 
@@ -60,7 +60,7 @@ def test_a_twine_2_story_without_its_engine_is_rejected(tmp_path, home):
     path = tmp_path / "tale.twee"
     path.write_text(':: StoryData\n{"format": "SugarCube"}\n\n:: Start\nHere.\n')
     with pytest.raises(InputError, match="SugarCube, is not installed"):
-        drrn.make(path, lenient=True)
+        textgames.make(path, lenient=True)
 
 
 def test_a_story_that_starts_in_a_passage_that_is_not_a_page_is_played_by_its_engine(tmp_path):
@@ -68,11 +68,11 @@ def test_a_story_that_starts_in_a_passage_that_is_not_a_page_is_played_by_its_en
     page.write_text(
         tiny_story({"StoryInit": "Press [[here->Start]].", "Start": "Here."}), encoding="utf-8"
     )
-    game = drrn.make(page)
+    game = textgames.make(page)
     assert isinstance(game, HostedGame)
     game.close()
     with pytest.raises(InputError, match='the start "StoryInit" is not a page'):
-        drrn.make(page, engine=NATIVE)
+        textgames.make(page, engine=NATIVE)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,6 @@ def test_markup_that_engines_display_differently_is_a_difference(texts, differ):
 
 
 def test_the_documentation_names_every_function():
-    text = (Path(drrn.__file__).parents[1] / "docs" / "stories.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "stories.md").read_text(encoding="utf-8")
     names = set(re.findall(r"`(\w+)`", text))
     assert {name for name in FUNCTIONS if "." not in name} <= names

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-import drrn
+import textgames
 from benchmarks.twins import compare
-from drrn.stories import twine as stories
-from drrn.stories.formats import add_formats
+from storytest import twine as stories
+from storytest.formats import add_formats
 from tests.story_formats import SHARED_FORMATS
 from tests.twins import compare_twins
 
@@ -23,7 +23,6 @@ def sugarcube(home):
 
 
 @REAL
-@pytest.mark.slow
 @pytest.mark.usefixtures("sugarcube")
 @pytest.mark.parametrize("name", ["long-watch", "night-market"])
 def test_built_in_stories_are_equal_in_both(name, tmp_path):
@@ -66,7 +65,6 @@ SNIPPETS = {
 
 
 @REAL
-@pytest.mark.slow
 @pytest.mark.usefixtures("sugarcube")
 def test_draws_with_too_many_outcomes_to_list_are_equal_in_both(tmp_path):
     many = "".join("<<set $x = random(1, 20)>><<print $x>>, " for _ in range(4))
@@ -83,13 +81,12 @@ def test_a_difference_is_reported_with_its_path(tmp_path):
         path.write_text(
             f":: Start\n<<set $x = random(1, 2)>>Here.\n[[On|B]]\n:: B\n<<print $x>> and {end}.\n"
         )
-        games.append(drrn.make(path, shuffle=False))
+        games.append(textgames.make(path, shuffle=False))
     assert compare(games[0], games[0]).difference == ""
     assert compare(*games).difference == "after On: text '1 and a.' natively, '1 and b.' hosted"
 
 
 @REAL
-@pytest.mark.slow
 @pytest.mark.usefixtures("sugarcube")
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_code_that_twine_1_and_sugarcube_share_is_equal_in_both(name, tmp_path):

@@ -2,13 +2,13 @@
 
 import pytest
 
-from drrn.document import to_html, to_markdown, to_text
-from drrn.stories.hosted.variables import condition_around
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import Source, obstacles
-from drrn.stories.playtest.evidence import Evidence, PageRecord
-from drrn.stories.playtest.findings import Findings
-from drrn.stories.playtest.report import report
+from storytest.hosted.variables import condition_around
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.coverage import Source, obstacles
+from storytest.playtest.evidence import Evidence, PageRecord
+from storytest.playtest.findings import Findings
+from storytest.playtest.report import report
+from textgames.document import to_html, to_markdown, to_text
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
 from tests.runs import resume_command, train
 
@@ -35,7 +35,7 @@ def test_a_toml_may_name_files_outside_its_folder_only_with_the_option(key, tale
         str(toml) in error and "outside the folder of the TOML" in error and error.count("\n") == 1
     )
     assert main([*command, "--outside"]) == 0
-    assert drrn.make(toml, outside=True).reset(0).actions
+    assert textgames.make(toml, outside=True).reset(0).actions
 
 
 def test_a_resumed_run_may_use_its_outside_files(tale, tmp_path):

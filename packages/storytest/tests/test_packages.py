@@ -9,11 +9,11 @@ import tarfile
 import pytest
 
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.stories import packages
-from drrn.stories.formats import library_formats
-from drrn.stories.packages import Download, command_for, downloads_of, plays
+from storytest import packages
+from storytest.formats import library_formats
+from storytest.packages import Download, command_for, downloads_of, plays
 from tests.story_formats import format_js
+from textgames.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("home")
 REPOSITORY = "example.invalid/twine"
@@ -122,8 +122,8 @@ def test_names_and_versions_select_a_major_version_with_its_newest_first():
 
 
 def test_the_command_for_a_story_names_a_version_only_if_it_must():
-    assert command_for("chapbook", "2.1.0") == "drrn formats add chapbook"
-    assert command_for("harlowe", "2.0.0") == "drrn formats add harlowe@2.1.0"
+    assert command_for("chapbook", "2.1.0") == "storytest formats add chapbook"
+    assert command_for("harlowe", "2.0.0") == "storytest formats add harlowe@2.1.0"
     assert command_for("harlowe", "4.0.0") is None and command_for("twison", "1.0.0") is None
 
 
@@ -135,7 +135,7 @@ def test_a_format_plays_stories_of_its_own_and_of_older_versions():
 
 
 def test_the_ink_compiler_is_stored_and_checked_at_each_use(npm, home, capsys):
-    with pytest.raises(InputError, match=r"tale\.ink: .*drrn formats add ink$"):
+    with pytest.raises(InputError, match=r"tale\.ink: .*storytest formats add ink$"):
         packages.ink_compiler("tale.ink")
     npm("var compiler;", name="ink", version="2.4.0", path="dist/ink-full.js")
     assert main(["formats", "add", "ink"]) == 0
@@ -143,5 +143,5 @@ def test_the_ink_compiler_is_stored_and_checked_at_each_use(npm, home, capsys):
     assert packages.ink_compiler("tale.ink") == "var compiler;"
     assert main(["formats"]) == 0 and "no story formats" in capsys.readouterr().out
     next((home / "formats").iterdir()).write_text("var other;")
-    with pytest.raises(InputError, match=r"drrn formats add ink$"):
+    with pytest.raises(InputError, match=r"storytest formats add ink$"):
         packages.ink_compiler("tale.ink")

@@ -5,17 +5,17 @@ import json
 import numpy as np
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.game.make import spec_for
-from drrn.lab.experiments.job import hashes_of
 from drrn.runs.config import game_entry, spec_from
 from drrn.runs.run import Run
-from drrn.stories.authored import paraphrases_of
-from drrn.stories.twine.rules import distance
+from lab.experiments.job import hashes_of
+from storytest.authored import paraphrases_of
+from storytest.twine.rules import distance
 from tests.runs import train
 from tests.stories import FORK, REWARDS
+from textgames.errors import InputError
+from textgames.openers import spec_for
 
 PLAIN = ("Go out.", "Stay in.")
 FIRST = ("Sail out.", "Wait in.")
@@ -107,29 +107,29 @@ def test_the_error_for_a_set_that_does_not_exist_lists_the_others(
 
 
 def test_the_hash_of_results_covers_only_the_default_set():
-    assert paraphrases_of(drrn.make("long-watch")) is None
-    assert hashes_of(drrn.make("long-watch"))["paraphrases"] is None
-    hashed = hashes_of(drrn.make("night-market"))["paraphrases"]
+    assert paraphrases_of(textgames.make("long-watch")) is None
+    assert hashes_of(textgames.make("long-watch"))["paraphrases"] is None
+    hashed = hashes_of(textgames.make("night-market"))["paraphrases"]
     assert hashed is not None and hashed.startswith("708bb5f4983a37f7")
 
 
 def test_a_reworded_game_has_the_same_pages_and_outcomes():
     plain, other = (
-        drrn.compile_game(drrn.make("long-watch", paraphrased=p)) for p in (False, "reworded")
+        textgames.compile_game(textgames.make("long-watch", paraphrased=p))
+        for p in (False, "reworded")
     )
-    reworded = paraphrases_of(drrn.make("long-watch"), "reworded")
+    reworded = paraphrases_of(textgames.make("long-watch"), "reworded")
     assert other.texts == plain.texts and np.array_equal(other.page_action, plain.page_action)
     assert reworded is not None
     assert tuple(other.actions) == tuple(reworded[action] for action in plain.actions)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["long-watch", pytest.param("night-market", marks=pytest.mark.full)]
 )
 def test_every_action_of_a_built_in_story_has_a_distinct_rewording_of_other_words(name):
-    actions = drrn.compile_game(drrn.make(name)).actions
-    reworded = paraphrases_of(drrn.make(name), "reworded")
+    actions = textgames.compile_game(textgames.make(name)).actions
+    reworded = paraphrases_of(textgames.make(name), "reworded")
     assert reworded is not None and list(reworded) == list(actions)
     assert len({text.casefold() for text in reworded.values()}) == len(reworded)
     assert not set(reworded.values()) & set(actions)

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.stories.twine.patterns import Pattern
+from storytest.twine.patterns import Pattern
 from tests.stories import FORK
+from textgames.errors import InputError
 
 SLOW = [
     "(a+)+$",

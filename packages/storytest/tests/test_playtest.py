@@ -2,15 +2,15 @@
 
 import pytest
 
-import drrn
-from drrn.game.make import BUILT_IN
-from drrn.stories.map.story_map import story_map
-from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import last_words
-from drrn.stories.playtest.playtest import gather, inspect_game
-from drrn.stories.playtest.solve import ShortestPaths, walkthrough
-from drrn.stories.playtest.survey import compiled_statistics, explore
+import textgames
+from storytest.map.story_map import story_map
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.findings import last_words
+from storytest.playtest.playtest import gather, inspect_game
+from storytest.playtest.solve import ShortestPaths, walkthrough
+from storytest.playtest.survey import compiled_statistics, explore
 from tests.stories import open_story
+from textgames.openers import BUILT_IN
 
 TALE = """\
 :: Start
@@ -43,7 +43,7 @@ def game(story):
 
 @pytest.fixture
 def compiled(game):
-    return drrn.compile_game(game, cache=False)
+    return textgames.compile_game(game, cache=False)
 
 
 def mean(estimate):
@@ -81,7 +81,9 @@ def test_the_walkthrough_is_the_likeliest_course_of_the_best_play(compiled):
 
 def test_the_walkthrough_stops_if_it_is_best_never_to_end(story):
     tale = ":: Start\n[[Stay.|Start]]\n[[Go.|Bad]]\n\n:: Bad\nB.\n"
-    game = drrn.compile_game(story(tale, '[[ending]]\npassage = "Bad"\nreward = -1\n'), cache=False)
+    game = textgames.compile_game(
+        story(tale, '[[ending]]\npassage = "Bad"\nreward = -1\n'), cache=False
+    )
     assert [step.action for step in walkthrough(game)] == ["Stay."]
 
 
@@ -100,7 +102,7 @@ def test_compiled_and_explored_statistics_are_equal(game, compiled):
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_stories_have_reachable_endings_and_no_traps(name):
     game = open_story(name)
-    compiled = drrn.compile_game(game)
+    compiled = textgames.compile_game(game)
     test = inspect_game(game, compiled)
     assert len(ShortestPaths(compiled).to_endings()) == len(game.rules.endings)
     assert not test.trap_states

@@ -6,11 +6,11 @@ import math
 import pytest
 
 from drrn.cli import main
-from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import Problem
-from drrn.stories.playtest.play import Games, Trace
-from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.twine.rules import Rules
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.findings import Problem
+from storytest.playtest.play import Games, Trace
+from storytest.playtest.playtest import StoryTest
+from storytest.twine.rules import Rules
 
 
 def findings_of(game):
@@ -195,7 +195,7 @@ def test_a_story_of_which_most_is_left_out_is_refused_with_the_cure(tmp_path, ca
     file.write_text(":: Start\n<<link 'On' 'Two'>><</link>>\n:: Two\nDone.\n", encoding="utf-8")
     assert main(["test", str(file)]) == 2
     out, error = capsys.readouterr()
-    assert not out and "drrn formats add sugarcube" in error and "line 2" in error
+    assert not out and "storytest formats add sugarcube" in error and "line 2" in error
     assert main(["test", str(file), "--lenient", "--seconds", "1"]) != 2
 
 

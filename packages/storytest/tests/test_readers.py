@@ -7,8 +7,8 @@ import html
 
 import pytest
 
-import drrn
-from drrn.stories.twine.reading import read_story
+import textgames
+from storytest.twine.reading import read_story
 
 PASSAGES = {
     "StoryTitle": ("Tiny", ()),
@@ -63,7 +63,7 @@ def open_game(tmp_path):
     def game(content, name="tale.twee", **options):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return drrn.make(path, shuffle=False, **options)
+        return textgames.make(path, shuffle=False, **options)
 
     return game
 
@@ -113,7 +113,7 @@ def test_an_encoding_can_be_named(open_game):
     "encoding", ["nonsense", "idna", "punycode", "unicode_escape", "rot13", "undefined", "a b\0"]
 )
 def test_an_unknown_encoding_is_rejected(open_game, encoding):
-    with pytest.raises(drrn.InputError, match=r"tale\.twee: unknown encoding "):
+    with pytest.raises(textgames.InputError, match=r"tale\.twee: unknown encoding "):
         open_game(TWEE_1, encoding=encoding)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.errors import InputError
 from drrn.reading import Lookup, with_marks, words_and_phrases
 from drrn.text import Store
+from textgames.errors import InputError
 
 
 def test_phrases_are_pairs_of_neighbours_and_clauses():

@@ -1,11 +1,11 @@
-"""`drrn test --watch`: the story is tested at each save, and changes are printed."""
+"""`storytest --watch`: the story is tested at each save, and changes are printed."""
 
 import os
 
 import pytest
 
 from drrn.cli import main
-from drrn.stories.playtest.playtest import StoryTest
+from storytest.playtest.playtest import StoryTest
 
 STORY = ":: Start\nA fork.\n\n[[Left]]\n[[Right|{target}]]\n\n:: Left\nA wall. THE END\n"
 FIXED = ":: Start\nA fork.\n\n[[Left]]\n\n:: Left\nA wall. THE END\n"
@@ -27,7 +27,7 @@ def watched(tmp_path, monkeypatch, home):
             path.write_text(text)
             os.utime(path, (number, number))
 
-        monkeypatch.setattr("drrn.cli.test.time.sleep", wait)
+        monkeypatch.setattr("storytest.cli.test.time.sleep", wait)
         return main(["test", str(given or path), "--watch", "--seconds", "3"])
 
     return watch
@@ -71,7 +71,7 @@ def test_a_save_during_a_test_starts_it_again(watched, tmp_path, monkeypatch, ca
                 self.progress("playing")
             return super().run()
 
-    monkeypatch.setattr("drrn.cli.test.StoryTest", Slow)
+    monkeypatch.setattr("storytest.cli.test.StoryTest", Slow)
     assert watched(STORY.format(target="Nowhere")) == 0
     assert "Nowhere" not in capsys.readouterr().out
 

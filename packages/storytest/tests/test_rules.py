@@ -2,8 +2,8 @@
 
 import pytest
 
-import drrn
-from drrn.errors import InputError
+import textgames
+from textgames.errors import InputError
 
 FORK = """\
 :: Start
@@ -118,7 +118,7 @@ def test_a_paraphrased_action_leads_to_the_same_passage(story, tmp_path):
 
 def test_a_story_file_uses_the_toml_of_the_same_name(story, tmp_path):
     story(FORK, "default_reward = 8\n")
-    game = drrn.make(tmp_path / "tale.twee", shuffle=False)
+    game = textgames.make(tmp_path / "tale.twee", shuffle=False)
     assert reward_of(game, "Right.") == 8
 
 
@@ -164,7 +164,7 @@ def test_a_mistake_in_the_toml_is_one_sentence_that_names_the_file(story, toml, 
 def test_a_toml_without_a_story_is_rejected(tmp_path):
     (tmp_path / "tale.toml").write_text("title = 'x'\n")
     with pytest.raises(InputError, match="names no story"):
-        drrn.make(tmp_path / "tale.toml")
+        textgames.make(tmp_path / "tale.toml")
 
 
 @pytest.mark.parametrize(
@@ -199,14 +199,14 @@ def test_paraphrased_play_needs_paraphrases(story):
 )
 def test_the_error_for_an_unknown_game_has_a_hint(name, message):
     with pytest.raises(InputError) as error:
-        drrn.make(name)
+        textgames.make(name)
     assert message in str(error.value)
 
 
 def test_the_error_for_a_misspelled_path_names_a_similar_file(tmp_path):
     (tmp_path / "story.twee").write_text(":: Start\nHi.\n")
     with pytest.raises(InputError, match=r"Did you mean .*story\.twee"):
-        drrn.make(tmp_path / "storry.twee")
+        textgames.make(tmp_path / "storry.twee")
 
 
 def test_a_where_condition_reads_visits_and_cannot_set_variables(story):

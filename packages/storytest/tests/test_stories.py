@@ -1,16 +1,16 @@
 """The built-in stories resemble the paper's games, and good play in them needs the texts."""
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-import drrn
-from drrn.compiled.solve import best, random_play
-from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.playtest import gather
-from drrn.stories.playtest.survey import explore
+import textgames
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.playtest import gather
+from storytest.playtest.survey import explore
+from tests.source_code import ROOT
 from tests.stories import open_story
+from textgames.compiled.solve import best, random_play
 
 
 @cache
@@ -21,7 +21,6 @@ def survey(name):
     return gather(game, evidence, statistics=explore(game, evidence))
 
 
-@pytest.mark.slow
 def test_the_long_watch_resembles_the_papers_first_game():
     findings = survey("long-watch")
     statistics = findings.statistics
@@ -46,7 +45,6 @@ def test_the_night_market_resembles_the_papers_second_game():
     assert distance.bleu is None or distance.bleu == pytest.approx(0.325, abs=0.03)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["long-watch", pytest.param("night-market", marks=pytest.mark.full)]
 )
@@ -71,11 +69,11 @@ def test_the_fingerprints_of_the_built_in_stories_stay_the_same(name, fingerprin
 
 @pytest.mark.full
 def test_the_documentation_has_the_scores_of_the_stories():
-    page = (Path(drrn.__file__).parents[1] / "docs/stories.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/storytest/stories.md").read_text(encoding="utf-8")
     lines = [line for line in page.splitlines() if line.count("|") == 4]
     rows = {line.split("|")[1].strip(): line.split("|")[2:4] for line in lines}
     for column, name in enumerate(("long-watch", "night-market")):
-        compiled = drrn.compile_game(drrn.make(name), cache=False)
+        compiled = textgames.compile_game(textgames.make(name), cache=False)
         scores = random_play(compiled)
         expected = f"{scores.final_reward:.2f}, {scores.total:.2f}"
         assert rows["random play: final reward, return"][column].strip() == expected

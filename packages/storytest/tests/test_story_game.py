@@ -4,8 +4,8 @@ import gc
 
 import pytest
 
-import drrn
-from drrn.stories.limits import Limits
+import textgames
+from storytest.limits import Limits
 
 
 @pytest.mark.parametrize(
@@ -25,10 +25,9 @@ def test_unseeded_games_differ(story):
 
 def count_live_observations():
     gc.collect()
-    return sum(type(item) is drrn.Observation for item in gc.get_objects())
+    return sum(type(item) is textgames.Observation for item in gc.get_objects())
 
 
-@pytest.mark.slow
 def test_the_cache_of_pages_is_bounded(story):
     game = story(":: Start\n<<set $n += 1>>Turn <<$n>>.\n\n[[On.|Start]]\n")
     game.script.limits = Limits(views=50)

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.pages import static_text
-from drrn.stories.map.layers import breadth, make_boxes, make_layers, shorten
-from drrn.stories.map.layout import Layout
-from drrn.stories.map.story_map import StoryMap, seen_map, story_map
-from drrn.stories.map.svg import legend_html, story_map_svg
-from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.twine.reading import read_twine_html
+from storytest.map.layers import breadth, make_boxes, make_layers, shorten
+from storytest.map.layout import Layout
+from storytest.map.story_map import StoryMap, seen_map, story_map
+from storytest.map.svg import legend_html, story_map_svg
+from storytest.playtest.playtest import StoryTest
+from storytest.twine.reading import read_twine_html
 from tests.sample_games import Doors
+from textgames.pages import style
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -95,7 +95,6 @@ def assert_readable(graph: StoryMap, layout) -> None:
     )
 
 
-@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(maps())
 def test_boxes_do_not_overlap_and_no_line_passes_behind_a_box(graph):
@@ -123,7 +122,7 @@ def test_a_large_map_is_wrapped(count):
 
 
 def test_the_map_of_a_built_in_story_is_readable():
-    compiled = drrn.compile_game(drrn.make("long-watch"))
+    compiled = textgames.compile_game(textgames.make("long-watch"))
     graph = story_map(compiled)
     assert_readable(graph, Layout(graph))
     assert graph.node_of_state is not None and len(graph.node_of_state) == len(compiled)
@@ -173,7 +172,9 @@ def test_the_svg_has_a_group_for_each_node_and_escapes_every_text():
     paths = root.findall(f".//{SVG}path[@data-to]")
     edges = {(path.get("data-from"), path.get("data-to")) for path in paths}
     assert edges >= {("0", "1"), ("0", "2")}
-    assert static_text("map.css") in text and "<style" not in story_map_svg(graph, with_style=False)
+    assert style("storytest/map.css") in text and "<style" not in story_map_svg(
+        graph, with_style=False
+    )
 
 
 def test_endings_are_coloured_from_the_worst_to_the_best():
@@ -213,7 +214,7 @@ def flawed(tmp_path_factory):
     """The map of a story with a trap, a missing passage and one that is never reached."""
     path = tmp_path_factory.mktemp("flawed") / "tale.twee"
     path.write_text(FLAWED, encoding="utf-8")
-    test = StoryTest(drrn.make(path, shuffle=False, lenient=True), seconds=2)
+    test = StoryTest(textgames.make(path, shuffle=False, lenient=True), seconds=2)
     return test.story_map(test.run())
 
 

@@ -1,4 +1,4 @@
-"""`drrn test`: findings of small stories, exact and sampled, and their reports."""
+"""`storytest`: findings of small stories, exact and sampled, and their reports."""
 
 import json
 import math
@@ -12,30 +12,29 @@ from typing import Any
 
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.compiled.compile import compile_game
-from drrn.compiled.solve import best, random_play
-from drrn.document import to_text
-from drrn.errors import InputError
-from drrn.game.contract import Observation
-from drrn.stories.authored import AuthoredGame
-from drrn.stories.ink import open_ink
-from drrn.stories.playtest import play, playtest
-from drrn.stories.playtest.budget import Budget, Meter
-from drrn.stories.playtest.clicks import ClickPath, read_path, replay, write_path
-from drrn.stories.playtest.coverage import Source, broken_links, variable_values
-from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.playtest.report import certainty
-from drrn.stories.playtest.report import report as build_report
-from drrn.stories.playtest.solve import ShortestPaths
-from drrn.stories.search import clock
-from drrn.writing import percent
+from storytest.authored import AuthoredGame
+from storytest.ink import open_ink
+from storytest.playtest import play, playtest
+from storytest.playtest.budget import Budget, Meter
+from storytest.playtest.clicks import ClickPath, read_path, replay, write_path
+from storytest.playtest.coverage import Source, broken_links, variable_values
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.playtest import StoryTest
+from storytest.playtest.report import certainty
+from storytest.playtest.report import report as build_report
+from storytest.playtest.solve import ShortestPaths
+from storytest.search import clock
 from tests.ink_stories import STALL
+from tests.source_code import ROOT
 from tests.tiny_engine import tiny_story
-
-ROOT = Path(__file__).resolve().parents[1]
+from textgames.compiled.compile import compile_game
+from textgames.compiled.solve import best, random_play
+from textgames.document import to_text
+from textgames.errors import InputError
+from textgames.game.contract import Observation
+from textgames.wording import percent
 
 TALE = """\
 :: Start
@@ -119,8 +118,8 @@ def actions_of(item):
     "name", ["long-watch", pytest.param("night-market", marks=pytest.mark.full)]
 )
 def test_built_in_stories_have_exact_odds(name):
-    game = drrn.make(name, shuffle=False)
-    compiled = drrn.compile_game(game)
+    game = textgames.make(name, shuffle=False)
+    compiled = textgames.compile_game(game)
     report = report_of(game, math.inf)
     chance = random_play(compiled)
     assert report.exact and report.top_reward == pytest.approx(best(compiled).score)
@@ -199,7 +198,7 @@ Two.
 
 def test_computed_links_are_not_reported_as_broken(tmp_path):
     (tmp_path / "tale.twee").write_text(SUGAR, encoding="utf-8")
-    links = broken_links(Source(drrn.make(tmp_path / "tale.twee", lenient=True)))
+    links = broken_links(Source(textgames.make(tmp_path / "tale.twee", lenient=True)))
     assert [(link.line, link.what.split('"')[1]) for link in links] == [
         (7, "Attic"),
         (7, "Mother's room"),
@@ -404,7 +403,7 @@ def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     }
     path = tmp_path / "tale.html"
     path.write_text(tiny_story(passages), encoding="utf-8")
-    report = report_of(drrn.make(path, shuffle=False), 200)
+    report = report_of(textgames.make(path, shuffle=False), 200)
     (error,) = report.errors
     assert error.passage == "Two" and "missing" in error.what and error.path.actions == ("On",)
     assert [ending.name for ending in report.endings] == ["Three"]
@@ -489,7 +488,7 @@ def test_rules_that_end_the_story_are_named_as_the_reason(story):
 
 @pytest.mark.full
 def test_findings_of_a_world_are_exact():
-    game = drrn.make("home-world", shuffle=False)
+    game = textgames.make("home-world", shuffle=False)
     report = report_of(game, math.inf)
     total = sum(mean(ending.probability) for ending in report.endings)
     assert report.exact and total == pytest.approx(1, abs=0.01)
@@ -557,7 +556,7 @@ def test_json_has_all_findings_and_html_a_command_for_every_path(file, capsys):
     assert report["expectations"][1]["status"] == "failed"
     assert run_test(file, "--format", "html") == 1
     page = capsys.readouterr().out
-    assert "▶ play it" in page and f"drrn play {file} --path 1" in page
+    assert "▶ play it" in page and f"storytest play {file} --path 1" in page
 
 
 def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypatch):
@@ -574,7 +573,8 @@ def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypat
 
 
 BUILT_IN = [
-    Path(f"drrn/stories/twine/built_in/{name}.toml") for name in ("long-watch", "night-market")
+    Path(f"packages/storytest/storytest/twine/built_in/{name}.toml")
+    for name in ("long-watch", "night-market")
 ]
 
 

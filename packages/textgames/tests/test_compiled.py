@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import drrn
-from drrn.compiled.chain import softmax_of_slots, uniform
-from drrn.compiled.solve import policy_score, random_play
-from drrn.errors import InputError
-from drrn.game.contract import check_game
-from drrn.game.make import BUILT_IN
-from drrn.stories.twine.renderer import Renderer
-from drrn.stories.twine.story_game import StoryGame, reachable_states
+import textgames
+from storytest.twine.renderer import Renderer
+from storytest.twine.story_game import TwineGame, reachable_states
 from tests.paper_games import PAPER_GAMES
 from tests.stories import open_story
+from textgames.compiled.chain import softmax_of_slots, uniform
+from textgames.compiled.solve import policy_score, random_play
+from textgames.errors import InputError
+from textgames.game.contract import check_game
+from textgames.openers import BUILT_IN
 
 COIN = """\
 :: Start
@@ -39,23 +39,25 @@ COIN_RULES = (
 
 
 def compiled(game, **options):
-    return drrn.compile_game(game, cache=False, **options)
+    return textgames.compile_game(game, cache=False, **options)
 
 
 @pytest.fixture(scope="module")
 def market():
-    return drrn.compile_game(drrn.make("night-market"))
+    return textgames.compile_game(textgames.make("night-market"))
 
 
 def test_a_compiled_game_keeps_the_contract():
     for shuffle in (True, False):
-        check_game(drrn.compile_game(drrn.make("long-watch", shuffle=shuffle)), episodes=5)
+        check_game(
+            textgames.compile_game(textgames.make("long-watch", shuffle=shuffle)), episodes=5
+        )
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", [*BUILT_IN, *PAPER_GAMES])
 def test_every_compiled_game_keeps_the_contract(name, game_path):
-    check_game(drrn.compile_game(drrn.make(game_path(name))), episodes=5)
+    check_game(textgames.compile_game(textgames.make(game_path(name))), episodes=5)
 
 
 def test_a_hidden_coin_makes_two_states_of_one_page(story):
@@ -120,7 +122,7 @@ def test_a_return_link_makes_the_previous_page_part_of_the_state(story):
 
 @pytest.mark.full
 def test_a_paraphrased_game_has_other_actions_and_the_same_scores(market):
-    paraphrased = compiled(drrn.make("night-market", paraphrased=True))
+    paraphrased = compiled(textgames.make("night-market", paraphrased=True))
     assert set(market.actions) != set(paraphrased.actions)
     assert random_play(market).total == pytest.approx(random_play(paraphrased).total)
 
@@ -137,7 +139,7 @@ def test_a_paraphrased_game_has_other_actions_and_the_same_scores(market):
     ],
 )
 def test_a_story_that_cannot_be_compiled_raises_one_sentence(story, tale, message):
-    with pytest.raises(drrn.InputError, match=message) as error:
+    with pytest.raises(textgames.InputError, match=message) as error:
         compiled(story(tale), limit=2_000)
     assert str(error.value).startswith("tale cannot be compiled: ") and "\n" not in str(error.value)
 
@@ -164,26 +166,28 @@ MANY = (
 
 
 def test_a_story_of_sixteen_million_states_stops_at_the_limit_of_states(story):
-    with pytest.raises(drrn.InputError, match="more than 3,000 states; raise the limit"):
+    with pytest.raises(textgames.InputError, match="more than 3,000 states; raise the limit"):
         compiled(story(MANY), limit=3_000)
 
 
 @pytest.mark.full
 def test_a_story_of_sixteen_million_states_stops_at_the_limit_of_memory(story):
-    with pytest.raises(drrn.InputError, match="states take more than 1 MB"):
+    with pytest.raises(textgames.InputError, match="states take more than 1 MB"):
         compiled(story(MANY), memory=1)
 
 
 @pytest.mark.parametrize("end", ["Over.\n", " ".join(f"<<${v}>>" for v in "abcdefg")])
 def test_a_page_of_ten_million_outcomes_stops_at_the_limit_too(story, end):
-    with pytest.raises(drrn.InputError, match=r"more than 3,000 (states|ways|random outcomes)"):
+    with pytest.raises(
+        textgames.InputError, match=r"more than 3,000 (states|ways|random outcomes)"
+    ):
         compiled(story(TEN_MILLION + end), limit=3_000)
 
 
 @pytest.mark.full
 def test_a_callback_receives_the_number_of_states_during_compilation():
     counts: list[int] = []
-    compiled(drrn.make("night-market"), progress=counts.append)
+    compiled(textgames.make("night-market"), progress=counts.append)
     restarts = sum(after < before for before, after in itertools.pairwise(counts))
     assert restarts <= 1  # between two searches
     assert max(counts) >= 1000 and len(counts) > 3
@@ -207,9 +211,9 @@ def test_parallel_episodes_score_about_the_exact_score(market):
 
 @pytest.mark.full
 def test_the_uncompiled_game_scores_the_same(market):
-    from drrn.game.episodes import play_episodes, random_policy, summarise
+    from textgames.game.episodes import play_episodes, random_policy, summarise
 
-    game = drrn.make("night-market")
+    game = textgames.make("night-market")
     summary = summarise(play_episodes(game, random_policy(0), 4_000, 0))
     episodes = market.play(None, 40_000, seed=0)
     assert summary.mean_return == pytest.approx(episodes.total.mean(), abs=0.8)
@@ -269,17 +273,17 @@ def test_recorded_transitions_are_the_steps_of_the_episodes(story):
 
 
 def test_tests_use_a_separate_cache_folder(session_home):
-    drrn.compile_game(drrn.make("long-watch"))
+    textgames.compile_game(textgames.make("long-watch"))
     assert list((session_home / "cache").glob("long-watch-*.npz"))
-    assert session_home == drrn.files.home()
+    assert session_home == textgames.files.home()
 
 
 def test_a_cached_game_equals_the_compiled_one(home, monkeypatch):
-    first = drrn.compile_game(drrn.make("long-watch"))
+    first = textgames.compile_game(textgames.make("long-watch"))
     (file,) = (home / "cache").iterdir()
     assert file.name.startswith("long-watch-")
-    monkeypatch.setattr(StoryGame, "reachable_states", None)  # not to be called again
-    again = drrn.compile_game(drrn.make("long-watch"))
+    monkeypatch.setattr(TwineGame, "reachable_states", None)  # not to be called again
+    again = textgames.compile_game(textgames.make("long-watch"))
     for key, value in vars(first).items():
         if not key.startswith("_"):
             assert np.array_equal(value, vars(again)[key]), key
@@ -292,8 +296,8 @@ def test_a_changed_story_or_rule_is_compiled_again(home, story):
         (COIN + "More.\n", COIN_RULES),
         (COIN, COIN_RULES + "# more\n"),
     ]:
-        drrn.compile_game(story(tale, rules))
-    drrn.compile_game(story(COIN, "step_reward = -1\n" + COIN_RULES))
+        textgames.compile_game(story(tale, rules))
+    textgames.compile_game(story(COIN, "step_reward = -1\n" + COIN_RULES))
     assert len(list((home / "cache").iterdir())) == 3  # a comment changes nothing
 
 
@@ -302,17 +306,17 @@ def test_a_changed_story_or_rule_is_compiled_again(home, story):
     [lambda b: b"", lambda b: b"not a zip", lambda b: b[: len(b) // 2], lambda b: b"PK" + b[2:90]],
 )
 def test_a_damaged_cache_file_is_logged_and_compiled_again(home, story, caplog, damage):
-    drrn.compile_game(story(COIN, COIN_RULES))
+    textgames.compile_game(story(COIN, COIN_RULES))
     (file,) = (home / "cache").iterdir()
     whole = file.read_bytes()
     file.write_bytes(damage(whole))
-    assert len(drrn.compile_game(story(COIN, COIN_RULES))) == 4
+    assert len(textgames.compile_game(story(COIN, COIN_RULES))) == 4
     assert "compiling again" in caplog.text and len(file.read_bytes()) == len(whole)
 
 
 def test_a_cache_folder_that_cannot_be_written_is_only_logged(story, tmp_path, caplog):
     (tmp_path / "file").write_text("in the way")
-    assert len(drrn.compile_game(story(COIN, COIN_RULES), cache=tmp_path / "file")) == 4
+    assert len(textgames.compile_game(story(COIN, COIN_RULES), cache=tmp_path / "file")) == 4
     assert "cannot be written" in caplog.text
 
 
@@ -334,18 +338,18 @@ def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):
 
     monkeypatch.setattr(Renderer, "outcomes", count_calls)
     with pytest.raises(InputError, match="more than 200 states"):
-        drrn.compile_game(drrn.make("night-market"), limit=200, cache=tmp_path)
+        textgames.compile_game(textgames.make("night-market"), limit=200, cache=tmp_path)
     assert calls < 10 * 200  # of about 100,000
 
 
 @pytest.mark.parametrize("limits", [{"limit": 5}, {"memory": 0}, {"limit": 101}])
 @pytest.mark.parametrize("name", ["long-watch", pytest.param("home-world", marks=pytest.mark.full)])
 def test_limits_have_the_same_effect_with_and_without_a_cache(tmp_path, name, limits):
-    drrn.compile_game(drrn.make(name), cache=tmp_path)
+    textgames.compile_game(textgames.make(name), cache=tmp_path)
     results: list[object] = []
     for cache in (False, tmp_path):
         try:
-            compiled = drrn.compile_game(drrn.make(name), cache=cache, **limits)
+            compiled = textgames.compile_game(textgames.make(name), cache=cache, **limits)
             results.append((compiled.raw_states, compiled.raw_complete, compiled.fingerprint))
         except InputError as error:
             results.append(str(error))
@@ -353,8 +357,8 @@ def test_limits_have_the_same_effect_with_and_without_a_cache(tmp_path, name, li
 
 
 def test_a_search_that_a_small_limit_stopped_is_not_cached_for_larger_limits(tmp_path):
-    game = drrn.make("long-watch")
-    whole = drrn.compile_game(game, cache=False)
-    limited = drrn.compile_game(game, limit=whole.live_states, cache=tmp_path)
+    game = textgames.make("long-watch")
+    whole = textgames.compile_game(game, cache=False)
+    limited = textgames.compile_game(game, limit=whole.live_states, cache=tmp_path)
     assert not limited.raw_complete and limited.live_states == whole.live_states
-    assert drrn.compile_game(game, cache=tmp_path).raw_states == whole.raw_states
+    assert textgames.compile_game(game, cache=tmp_path).raw_states == whole.raw_states

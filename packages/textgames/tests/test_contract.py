@@ -7,10 +7,12 @@ import sys
 import gymnasium
 import pytest
 
-import drrn
-import drrn.gym
-from drrn.compiled.compile import compile_game
-from drrn.game.contract import (
+import textgames
+from tests.game_checks import check_markup, check_outcomes
+from tests.paper_games import PAPER_GAMES
+from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
+from textgames.compiled.compile import compile_game
+from textgames.game.contract import (
     THE_END,
     ContractError,
     Enumerable,
@@ -25,11 +27,8 @@ from drrn.game.contract import (
     title_of,
     training_of,
 )
-from drrn.game.gymnasium_game import GymnasiumGame
-from drrn.game.make import BUILT_IN, make
-from tests.game_checks import check_markup, check_outcomes
-from tests.paper_games import PAPER_GAMES
-from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
+from textgames.game.gymnasium_game import GymnasiumGame
+from textgames.openers import BUILT_IN, make
 
 GAMES = {
     **{name: (lambda name=name: make(name)) for name in BUILT_IN},
@@ -141,7 +140,7 @@ def test_the_attributes_of_a_game_are_used():
 def test_an_invalid_attribute_of_a_game_is_an_input_error(attribute, value, read):
     game = Walk()
     setattr(game, attribute, value)
-    with pytest.raises(drrn.InputError, match=rf"^walk: {attribute}") as error:
+    with pytest.raises(textgames.InputError, match=rf"^walk: {attribute}") as error:
         read(game)
     assert "\n" not in str(error.value)
 
@@ -164,13 +163,12 @@ reward = 1
 """
 
 
-@pytest.mark.slow
 def test_a_fingerprint_of_rules_with_where_is_the_same_in_every_process(story, tmp_path):
     game = story(WHERE, RULES.format(reward=4))
     path = str(tmp_path / "tale.toml")
     code = (
-        "import drrn; from drrn.game.contract import fingerprint_of;"
-        f"print(fingerprint_of(drrn.make({path!r})))"
+        "import drrn; from textgames.game.contract import fingerprint_of;"
+        f"print(fingerprint_of(textgames.make({path!r})))"
     )
     outputs = [subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2)]
     assert {output.strip() for output in outputs} == {fingerprint_of(game)}
@@ -193,7 +191,7 @@ def test_a_compiled_game_is_identified_by_its_arrays():
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("name", [*BUILT_IN, *PAPER_GAMES])
 def test_every_story_keeps_the_contract_with_and_without_shuffling(name, shuffle, game_path):
-    game = drrn.make(game_path(name), shuffle=shuffle)
+    game = textgames.make(game_path(name), shuffle=shuffle)
     check_game(game, episodes=5)
     check_markup(game)
 
@@ -268,7 +266,7 @@ def test_a_shuffled_action_leads_to_its_own_page(story):
 
 
 def test_a_seed_restarts_the_generator_and_none_continues_it():
-    game = drrn.make("night-market")
+    game = textgames.make("night-market")
 
     def episode(seed):
         observation = game.reset(seed)

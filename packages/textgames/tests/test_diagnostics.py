@@ -10,20 +10,19 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import drrn
-import drrn.gym
-from drrn.compiled.compile import can_be_compiled, compile_game
-from drrn.compiled.solve import best, random_play
-from drrn.diagnostics import DIAGNOSTICS
-from drrn.diagnostics.diagnostic import LEVELS
-from drrn.diagnostics.reading import Combination
-from drrn.errors import InputError
-from drrn.game.contract import check_game
+import textgames
 from tests.game_checks import check_outcomes
+from textgames.compiled.compile import can_be_compiled, compile_game
+from textgames.compiled.solve import best, random_play
+from textgames.diagnostics import DIAGNOSTICS
+from textgames.diagnostics.diagnostic import LEVELS
+from textgames.diagnostics.reading import Combination
+from textgames.errors import InputError
+from textgames.game.contract import check_game
 
 
 def opened(name: str) -> Any:
-    return drrn.make(name)
+    return textgames.make(name)
 
 
 NAMES = [f"diagnostic:{name}/{level}" for name, level in product(DIAGNOSTICS, LEVELS)]

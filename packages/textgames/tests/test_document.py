@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-import drrn.document
-from drrn.document import (
+import textgames.document
+from textgames.document import (
     Block,
     Bullets,
     Cell,
@@ -87,7 +87,7 @@ class Tags(HTMLParser):
 
 
 def test_the_examples_of_the_documentation_hold():
-    result = doctest.testmod(drrn.document)
+    result = doctest.testmod(textgames.document)
     assert result.attempted and not result.failed
 
 

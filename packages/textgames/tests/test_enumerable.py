@@ -5,19 +5,19 @@ from collections import Counter
 
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.compiled.compile import assemble, compile_game
-from drrn.compiled.game import Compiled
-from drrn.compiled.search import BreadthFirst
-from drrn.compiled.solve import best, random_play
-from drrn.game.contract import THE_END, Observation
-from drrn.game.gymnasium_game import GymnasiumGame
-from drrn.game.make import make
-from drrn.stories.map.story_map import story_map
-from drrn.stories.playtest.playtest import inspect_game
-from drrn.stories.playtest.solve import walkthrough
+from storytest.map.story_map import story_map
+from storytest.playtest.playtest import inspect_game
+from storytest.playtest.solve import walkthrough
 from tests.sample_games import Dice, Doors, FixedEnv, Walk
+from textgames.compiled.compile import assemble, compile_game
+from textgames.compiled.game import Compiled
+from textgames.compiled.search import BreadthFirst
+from textgames.compiled.solve import best, random_play
+from textgames.game.contract import THE_END, Observation
+from textgames.game.gymnasium_game import GymnasiumGame
+from textgames.openers import make
 
 # Compilation
 
@@ -103,7 +103,7 @@ class Over(Doors):
 def test_a_game_that_cannot_be_compiled_is_rejected_in_one_sentence(game, reason):
     uncompilable = game()
     message = rf"^{uncompilable.name} cannot be compiled: .*{reason}"
-    with pytest.raises(drrn.InputError, match=message) as error:
+    with pytest.raises(textgames.InputError, match=message) as error:
         compile_game(uncompilable, limit=50)
     assert "\n" not in str(error.value)
 

@@ -10,7 +10,10 @@ import pytest
 
 import drrn
 import drrn.gym
-from drrn.game.contract import (
+import textgames
+from tests import sample_games
+from tests.sample_games import CommandsEnv, Doors, FixedEnv
+from textgames.game.contract import (
     THE_END,
     another,
     ending_of,
@@ -18,10 +21,8 @@ from drrn.game.contract import (
     is_stopped,
     step_limit_of,
 )
-from drrn.game.gymnasium_game import GymnasiumGame
-from drrn.game.make import BUILT_IN, make
-from tests import sample_games
-from tests.sample_games import CommandsEnv, Doors, FixedEnv
+from textgames.game.gymnasium_game import GymnasiumGame
+from textgames.openers import BUILT_IN, make
 
 
 def episodes_of(game, seeds):
@@ -132,18 +133,16 @@ def test_an_environment_without_texts_or_actions_is_rejected():
     class Silent(FixedEnv):
         actions = None  # type: ignore[assignment]
 
-    with pytest.raises(drrn.InputError, match="an observation is a ndarray"):
+    with pytest.raises(textgames.InputError, match="an observation is a ndarray"):
         GymnasiumGame(Numbers()).reset(0)
-    with pytest.raises(drrn.InputError, match=r'no info\["admissible_commands"\]'):
+    with pytest.raises(textgames.InputError, match=r'no info\["admissible_commands"\]'):
         GymnasiumGame(Silent()).reset(0)
-    with pytest.raises(drrn.InputError, match="must be a list of"):
+    with pytest.raises(textgames.InputError, match="must be a list of"):
         GymnasiumGame(FixedEnv(), "one")
 
 
 def test_the_core_does_not_import_gymnasium():
-    code = (
-        "import sys, drrn; drrn.make('long-watch').reset(0); assert 'gymnasium' not in sys.modules"
-    )
+    code = "import sys, drrn; textgames.make('long-watch').reset(0); assert 'gymnasium' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 import drrn
+import textgames
 from drrn.cli import main
-from drrn.compiled.compile import compile_game
-from drrn.compiled.history import History, with_history
-from drrn.game.contract import Observation, another, check_game
-from drrn.game.make import spec_for
 from tests.game_checks import check_outcomes
 from tests.sample_games import Dice, Doors, Walk
 from tests.trainings import Stepped
+from textgames.compiled.compile import compile_game
+from textgames.compiled.history import History, with_history
+from textgames.game.contract import Observation, another, check_game
+from textgames.openers import spec_for
 
 SMALL: dict[str, Any] = {
     "paper": True,
@@ -77,7 +78,9 @@ def test_a_history_of_length_zero_is_the_game_itself():
     assert with_history(game, 0) is game
 
 
-@pytest.mark.parametrize("open_game", [Doors, Dice, Walk, Echo, lambda: drrn.make("long-watch")])
+@pytest.mark.parametrize(
+    "open_game", [Doors, Dice, Walk, Echo, lambda: textgames.make("long-watch")]
+)
 @pytest.mark.parametrize("length", [1, 3])
 def test_a_game_with_history_keeps_the_contract_and_the_attributes_of_the_game(open_game, length):
     game = with_history(open_game(), length)
@@ -88,14 +91,14 @@ def test_a_game_with_history_keeps_the_contract_and_the_attributes_of_the_game(o
     assert twin is None or twin.reset(3) == game.reset(3)
 
 
-@pytest.mark.parametrize("open_game", [Doors, Dice, lambda: drrn.make("long-watch")])
+@pytest.mark.parametrize("open_game", [Doors, Dice, lambda: textgames.make("long-watch")])
 def test_an_enumerable_game_is_compiled_with_its_history(open_game):
     game = with_history(open_game(), 2)
     check_outcomes(game)
     plain = compile_game(open_game(), cache=False)
     compiled = compile_game(game, cache=False)
     assert len(compiled) > len(plain)
-    assert drrn.best(compiled).score == pytest.approx(drrn.best(plain).score)
+    assert textgames.best(compiled).score == pytest.approx(textgames.best(plain).score)
     endings = {ending.passage for ending in compiled.endings}
     assert endings == {ending.passage for ending in plain.endings}
 
@@ -118,7 +121,7 @@ def test_play_and_evaluation_use_the_history_of_the_training(tmp_path):
     list(trainer.train())
     trainer.save(tmp_path / "run")
     agent = drrn.load(tmp_path / "run")
-    episodes = list(drrn.play_episodes(Echo(), agent.policy("best"), 10, 0))
+    episodes = list(textgames.play_episodes(Echo(), agent.policy("best"), 10, 0))
     assert [episode.final_reward for episode in episodes] == [10.0] * 10
     evaluations = agent.evaluate(Echo(), policies=["best"], episodes=10)
     assert all(each.summary.mean_final_reward == 10.0 for each in evaluations)
@@ -144,7 +147,7 @@ def test_the_command_line_trains_evaluates_and_resumes_with_history(tmp_path, ca
 
 def test_a_spec_with_history_opens_the_game_with_it():
     spec = spec_for("long-watch", history=1)
-    assert spec.open().reset(0) == with_history(drrn.make("long-watch"), 1).reset(0)
+    assert spec.open().reset(0) == with_history(textgames.make("long-watch"), 1).reset(0)
 
 
 def test_a_history_forgets_older_pages():

@@ -5,12 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-import drrn
-from drrn.compiled.chain import uniform
-from drrn.compiled.compile import compile_game
-from drrn.compiled.solve import best, one_slot, policy_score, random_play
-from drrn.game.contract import check_game
-from drrn.worlds.home_world import (
+import textgames
+from tests.game_checks import check_outcomes
+from textgames.compiled.chain import uniform
+from textgames.compiled.compile import compile_game
+from textgames.compiled.solve import best, one_slot, policy_score, random_play
+from textgames.game.contract import check_game
+from textgames.wording import words
+from textgames.worlds.home_world import (
     DIRECTIONS,
     DONE,
     MOST_COMMANDS,
@@ -18,8 +20,6 @@ from drrn.worlds.home_world import (
     HomeState,
     HomeWorld,
 )
-from drrn.writing import words
-from tests.game_checks import check_outcomes
 
 VERBS = ("eat", "sleep", "watch", "exercise", "go")
 THINGS = ("tv", "bike", "apple", "bed")
@@ -27,7 +27,7 @@ THINGS = ("tv", "bike", "apple", "bed")
 
 @pytest.fixture(scope="module")
 def world():
-    return drrn.make("home-world", shuffle=False)
+    return textgames.make("home-world", shuffle=False)
 
 
 @pytest.fixture(scope="module")
@@ -129,12 +129,12 @@ def test_the_best_score_of_a_bag_of_words(world, compiled, alike, mean_return, s
 
 def test_home_world_keeps_the_contract_and_lists_its_outcomes():
     for game in (
-        drrn.make("home-world"),
-        drrn.make("home-world", shuffle=False),
-        drrn.compile_game(drrn.make("home-world")),
+        textgames.make("home-world"),
+        textgames.make("home-world", shuffle=False),
+        textgames.compile_game(textgames.make("home-world")),
     ):
         check_game(game, episodes=20)
-    check_outcomes(drrn.make("home-world"), episodes=5)
+    check_outcomes(textgames.make("home-world"), episodes=5)
 
 
 def test_every_page_offers_five_verbs_times_eight_objects(compiled):
@@ -153,10 +153,10 @@ def menus(compiled):
 
 
 def test_shuffled_commands_have_a_new_order_and_the_same_effects():
-    plain = drrn.make("home-world", shuffle=False)
+    plain = textgames.make("home-world", shuffle=False)
     assert isinstance(plain, HomeWorld)
     assert plain.reset(seed=1).actions == plain.step(0).actions == plain.commands
-    shuffled = drrn.make("home-world")
+    shuffled = textgames.make("home-world")
     first = shuffled.reset(seed=1)
     second = shuffled.step(0)
     assert sorted(first.actions) == sorted(second.actions) == sorted(plain.commands)
@@ -237,8 +237,10 @@ def test_the_day_ends_after_twenty_commands_unless_the_last_completes_the_quest(
 
 
 def test_the_options_of_stories_are_rejected():
-    with pytest.raises(drrn.InputError, match="home-world: the option paraphrased is for stories"):
-        drrn.make("home-world", paraphrased=True)
+    with pytest.raises(
+        textgames.InputError, match="home-world: the option paraphrased is for stories"
+    ):
+        textgames.make("home-world", paraphrased=True)
 
 
 def test_the_default_settings_play_at_most_20_000_steps(world):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import drrn
-from drrn.game.contract import Observation
 from tests.sample_games import Walk
+from textgames.game.contract import Observation
 
 
 class Hall(Walk):
@@ -29,7 +29,6 @@ class Hall(Walk):
         return super().step(index % 2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [{"paper": True}, {"updates": 10}], ids=["paper", "strong"])
 @pytest.mark.parametrize(("doors", "words"), [(2000, 0), (3, 170_000)])
 def test_a_page_of_2000_links_or_of_a_megabyte_needs_little_memory(doors, words, recipe):

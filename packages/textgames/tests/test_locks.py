@@ -4,10 +4,10 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.errors import InputError
-from drrn.processes import is_locked, lock_file
 from drrn.runs.run import Run
 from tests.runs import results_of, resume_command, same_results, train
+from textgames.errors import InputError
+from textgames.processes import is_locked, lock_file
 
 
 def test_a_locked_run_is_not_changed(tale, tmp_path, capsys):

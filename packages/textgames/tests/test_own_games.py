@@ -6,16 +6,15 @@ import pickle
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
-import drrn
-import drrn.gym
+import textgames
 from drrn.cli import main
-from drrn.compiled.compile import compile_game
-from drrn.game.make import GameSpec, absolute_name, as_game, make, spec_of
 from tests.sample_games import Doors, FixedEnv, Walk
+from tests.source_code import ROOT
+from textgames.compiled.compile import compile_game
+from textgames.openers import GameSpec, absolute_name, as_game, make, spec_of
 
 MINE = (
     "from tests.sample_games import Doors\n\nclass Mine(Doors):\n    name = 'mine'\n\nthing = 3\n"
@@ -42,7 +41,6 @@ def test_a_users_game_is_opened_by_module_and_factory(folder):
     assert make("tests.sample_games:fixed_env").reset(0).actions == FixedEnv.actions
 
 
-@pytest.mark.slow
 def test_a_spec_opens_its_game_from_another_folder_and_another_process(
     folder, monkeypatch, tmp_path_factory
 ):
@@ -56,9 +54,9 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
     assert pickle.loads(pickle.dumps(specs)) == specs
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     arguments = json.dumps([dataclasses.asdict(spec) for spec in specs])
-    code = "import sys, json; sys.path.append({!r})\nfrom drrn.game.make import GameSpec\n"
+    code = "import sys, json; sys.path.append({!r})\nfrom textgames.openers import GameSpec\n"
     code += "print([GameSpec(**r).open().name for r in json.loads(sys.argv[1])])"
-    root = str(Path(__file__).parents[1])
+    root = str(ROOT)
     run = subprocess.run(
         [sys.executable, "-c", code.format(root), arguments],
         cwd=elsewhere,
@@ -93,7 +91,7 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
 def test_every_failure_to_open_a_users_game_is_one_sentence(folder, capsys, name, why):
     (folder / "broken.py").write_text("def (:\n")
     (folder / "needy.py").write_text("import nothing_such\n")
-    with pytest.raises(drrn.InputError, match=why) as error:
+    with pytest.raises(textgames.InputError, match=why) as error:
         make(name)
     assert "\n" not in str(error.value)
     assert main(["play", name, "--policy", "random"]) == 2
@@ -102,7 +100,9 @@ def test_every_failure_to_open_a_users_game_is_one_sentence(folder, capsys, name
 
 @pytest.mark.parametrize("option", [{"paraphrased": True}, {"encoding": "cp1252"}])
 def test_options_of_stories_are_rejected_for_other_games(option):
-    with pytest.raises(drrn.InputError, match="is for stories, but this is made by Python code"):
+    with pytest.raises(
+        textgames.InputError, match="is for stories, but this is made by Python code"
+    ):
         make("tests.sample_games:Doors", **option)
 
 
@@ -119,13 +119,12 @@ def package(monkeypatch):
     monkeypatch.syspath_prepend("a-new-path")  # registered games are cached for each path
 
 
-@pytest.mark.slow
 def test_a_registered_name_is_a_game_like_any_other(package, capsys, shared_compile_cache):
     assert make("dice").name == "dice" and spec_of(make("dice")) == GameSpec("dice")
     assert absolute_name("dice") == "dice" and game_spec(make("dice")).open().name == "dice"
-    with pytest.raises(drrn.InputError, match=r'game "gone": tests\.sample_games has no Gone'):
+    with pytest.raises(textgames.InputError, match=r'game "gone": tests\.sample_games has no Gone'):
         make("gone")
-    with pytest.raises(drrn.InputError, match=r'no game is named "dic"\. Did you mean "dice"'):
+    with pytest.raises(textgames.InputError, match=r'no game is named "dic"\. Did you mean "dice"'):
         make("dic")
     assert main(["games"]) == 0
     output = capsys.readouterr().out
@@ -156,12 +155,12 @@ def test_as_game_accepts_objects_names_and_environments(folder):
     ],
 )
 def test_an_object_that_is_not_a_game_is_rejected(thing, why):
-    with pytest.raises(drrn.InputError, match=why):
+    with pytest.raises(textgames.InputError, match=why):
         as_game(thing)
 
 
 def test_a_game_without_a_name_is_rejected():
     game = Walk()
     game.name = ""
-    with pytest.raises(drrn.InputError, match="name is ''"):
+    with pytest.raises(textgames.InputError, match="name is ''"):
         as_game(game)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-import drrn.pages
+import textgames.pages
 from drrn.cli import main
-from drrn.document import to_html
-from drrn.errors import InputError
-from drrn.pages import rendered, safe_markup
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.findings import Problem
-from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.playtest.report import report, report_fragment
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.findings import Problem
+from storytest.playtest.playtest import StoryTest
+from storytest.playtest.report import report, report_fragment
 from tests.stories import FORK, REWARDS
+from textgames.document import to_html
+from textgames.errors import InputError
+from textgames.pages import rendered, safe_markup
 
 EXPECTED = '[[expect]]\nbest = ">= 20"\n[[expect]]\nreachable = "Island"\n'
 HOSTILE = FORK.replace("Go out.", "<script>alert(1)</script>").replace(
@@ -51,7 +52,9 @@ class Tags(HTMLParser):
 def page_of(findings, map_svg=""):
     body = safe_markup(to_html(report(findings, "tale")))
     drawing = safe_markup(map_svg)
-    return rendered("story_page.html", title=findings.title, story="tale", body=body, map=drawing)
+    return rendered(
+        "storytest/story_page.html", title=findings.title, story="tale", body=body, map=drawing
+    )
 
 
 def report_of(story):
@@ -107,23 +110,8 @@ def test_the_command_prints_the_page_and_exits_with_1_if_an_expectation_fails(tm
 
 
 def test_without_jinja2_the_error_names_the_package_to_install(monkeypatch):
-    def absent(module, extra):
-        raise InputError(f"{module} is not installed: pip install 'drrn[{extra}]'")
-
-    monkeypatch.setattr(drrn.pages, "require", absent)
-    drrn.pages.template_environment.cache_clear()
-    with pytest.raises(InputError, match=r"pip install 'drrn\[cli\]'"):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    textgames.pages.template_environment.cache_clear()
+    with pytest.raises(InputError, match="pip install jinja2"):
         rendered("report.html")
-    drrn.pages.template_environment.cache_clear()
-
-
-def test_scripts_and_styles_load_nothing_external_and_are_short():
-    for file in [file for file in drrn.pages.STATIC.iterdir() if file.is_file()]:
-        text = file.read_text(encoding="utf-8")
-        addresses = re.findall(r"(?:https?:)?//[\w-]+\.\w", text.replace("//www.w3.org", ""))
-        assert not addresses, file.name
-        assert len(text.splitlines()) <= 600, file.name
-        if file.name.endswith(".js"):
-            assert not re.search(
-                r"innerHTML|outerHTML\s*=|insertAdjacentHTML|\beval\(|document\.write", text
-            ), file.name
+    textgames.pages.template_environment.cache_clear()

@@ -11,16 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from drrn.errors import InputError
-from drrn.processes import (
-    Service,
-    ServiceError,
-    interruptible,
-    limit_memory,
-    locked,
-    report,
-    temporary_folder,
-)
+from tests.machine import Machine
+from tests.source_code import ROOT
+from textgames.errors import InputError
+from textgames.processes import Service, ServiceError, locked, temporary_folder
 
 HOLD = """
 import fcntl, sys, time
@@ -32,8 +26,10 @@ time.sleep(99)
 # a script without `if __name__ == "__main__":` whose services run when it is killed
 SCRIPT = """
 import time
-from drrn.processes import Service
-from tests.test_processes import Machine
+from textgames.processes import Service
+from tests.machine import Machine
+from tests.source_code import ROOT
+from tests.machine import Machine
 services = [Service(Machine), Service(Machine)]
 print(*[service.ask("pid") for service in services], flush=True)
 services[1].send("sleep", 99)
@@ -41,74 +37,10 @@ time.sleep(99)
 """
 
 
-class Machine:
-    """Does what a test asks for."""
-
-    def __init__(self, closed: Path | None = None, error: Exception | None = None):
-        self.closed = closed
-        if error is not None:
-            raise error
-
-    def add(self, one, other):
-        return one + other
-
-    def pid(self):
-        return os.getpid()
-
-    def variable(self, name):
-        return os.environ.get(name)
-
-    def sleep(self, seconds):
-        time.sleep(seconds)
-
-    def start_child(self):
-        return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(99)"]).pid
-
-    def limit(self, megabytes):
-        limit_memory(megabytes * 2**20)
-
-    def grow(self, megabytes, seconds):
-        data = bytearray(os.urandom(1)) * megabytes * 2**20
-        time.sleep(seconds)
-        return len(data)
-
-    def refuse(self):
-        raise InputError("story.twee, line 3: no such passage")
-
-    def fail(self):
-        raise ArithmeticError("of 0")
-
-    def leave(self, code):
-        sys.exit(code)
-
-    def die(self, code):
-        os._exit(code)
-
-    def unpicklable(self):
-        return lambda: None
-
-    def count(self, number):
-        for i in range(number):
-            report(i)
-        return "done"
-
-    def wait(self):
-        try:
-            with interruptible():
-                report("ready")
-                time.sleep(99)
-        except KeyboardInterrupt:
-            return "interrupted"
-
-    def close(self):
-        if self.closed is not None:
-            self.closed.touch()
-
-
 @pytest.fixture(scope="module")
 def machine():
     """A service that all tests share."""
-    with Service(Machine, environment={"DRRN_TEST": "x"}) as service:
+    with Service(Machine, environment={"TEXTGAMES_TEST": "x"}) as service:
         yield service
 
 
@@ -141,7 +73,7 @@ def test_a_service_answers_in_another_process_with_its_own_environment(machine):
     pid = machine.ask("pid")
     assert pid != os.getpid()
     assert os.getpgid(pid) != os.getpgid(0)  # which a terminal sends Ctrl-C to
-    assert machine.ask("variable", "DRRN_TEST") == "x" and "DRRN_TEST" not in os.environ
+    assert machine.ask("variable", "TEXTGAMES_TEST") == "x" and "TEXTGAMES_TEST" not in os.environ
 
 
 def test_refusals_and_exceptions_leave_the_process_alive(machine):
@@ -249,7 +181,7 @@ def test_the_object_is_closed_when_the_service_is_closed_or_collected(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_services_die_with_their_parent(number):
-    root = str(Path(__file__).parents[1])
+    root = str(ROOT)
     environment = {**os.environ, "PYTHONPATH": root}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     parent = subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, **pipes)

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn import registry
+import textgames
 from drrn.cli import main
-from drrn.errors import InputError
 from drrn.models import Model, model_class
 from drrn.models.drrn import Interaction, interaction_of
 from drrn.runs.run import Run
 from drrn.settings import Settings
 from tests.runs import results_of, resume_command, same_results, train
+from tests.source_code import ROOT
+from textgames import registry
+from textgames.errors import InputError
 
 BUILT_IN = {"one": 1, "two": 2}
 
@@ -150,7 +152,6 @@ ASK = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "own",
     [
@@ -182,12 +183,11 @@ def test_a_users_model_is_trained_resumed_evaluated_and_asked(
     assert len(json.loads(capsys.readouterr().out)["Go out."]) == 2
 
 
-@pytest.mark.slow
 def test_a_run_with_a_users_model_opens_from_any_folder(import_folder, tale, tmp_path_factory):
     (import_folder / "own.py").write_text(OWN)
     assert train(tale, import_folder / "run", "--model", "own:Own", "--rounds", "1") == 0
     command = [sys.executable, "-m", "drrn", "ask", str(import_folder / "run"), *ASK]
-    root = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    root = {"PYTHONPATH": str(ROOT)}
     process = subprocess.run(
         command,
         cwd=tmp_path_factory.mktemp("elsewhere"),
@@ -234,7 +234,7 @@ def test_the_default_folder_of_a_run_has_no_colon_in_its_name(import_folder, tal
 def test_a_users_model_is_trained_from_python(import_folder, tale):
     (import_folder / "own.py").write_text(OWN)
     trainer = drrn.trainer(
-        drrn.make(tale),
+        textgames.make(tale),
         model="own:Own",
         interaction="own:halved",
         hidden=4,

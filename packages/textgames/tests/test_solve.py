@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import drrn
-from drrn.compiled.chain import (
+import textgames
+from textgames.compiled.chain import (
     Budget,
     Chain,
     series,
@@ -20,12 +20,12 @@ from drrn.compiled.chain import (
     strong_components,
     uniform,
 )
-from drrn.compiled.memoryless import best_memoryless, fixed_point
-from drrn.compiled.solve import best, one_slot, policy_score, policy_value, random_play
+from textgames.compiled.memoryless import best_memoryless, fixed_point
+from textgames.compiled.solve import best, one_slot, policy_score, policy_value, random_play
 
 
 def compile_game(game):
-    return drrn.compile_game(game, cache=False)
+    return textgames.compile_game(game, cache=False)
 
 
 def converged(result):
@@ -117,7 +117,7 @@ def test_a_loop_with_a_positive_reward_needs_a_discount(story):
     game = compile_game(
         story(":: Start\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n", rules(step=1, End=0))
     )
-    with pytest.raises(drrn.InputError, match="discount below 1"):
+    with pytest.raises(textgames.InputError, match="discount below 1"):
         best(game, 1.0)
     assert best(game, 0.5).score == pytest.approx(2)
 
@@ -174,13 +174,13 @@ def test_rewards_after_the_step_limit_do_not_count(story):
 
 
 def test_q_learning_converges_to_the_true_values_if_texts_identify_states():
-    game = compile_game(drrn.make("long-watch"))
+    game = compile_game(textgames.make("long-watch"))
     true = best(game, 0.9)
     assert converged(fixed_point(game, 0.5, 0.9, 500)).q == pytest.approx(true.q, abs=0.02)
 
 
 def test_fixed_point_returns_none_without_convergence():
-    game = compile_game(drrn.make("long-watch"))
+    game = compile_game(textgames.make("long-watch"))
     assert fixed_point(game, 0.5, 0.9, 500, sweeps=3) is None
 
 
@@ -246,7 +246,7 @@ def open_tale(tale):
         path.with_suffix(".toml").write_text(
             f'story = "tale.twee"\n{rules(step=-0.5, E1=-3, E2=7)}', encoding="utf-8"
         )
-        return drrn.make(path, shuffle=False)
+        return textgames.make(path, shuffle=False)
 
 
 def brute_force(game, discount):
@@ -291,7 +291,6 @@ def brute_force(game, discount):
     return [sum(p * v[s] for p, s in start) for v in (mean, most)]
 
 
-@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tales())
 def test_compiled_values_equal_brute_force_over_all_variables(tale):
@@ -332,7 +331,7 @@ def test_a_loop_with_an_exit_probability_of_1_in_2000_is_solved(story):
 @pytest.mark.parametrize("discount", [-1.0, 1.5, float("nan")])
 def test_a_discount_out_of_range_is_rejected(story, discount):
     game = compile_game(story(":: Start\nHi.\n\n[[on]]\n\n:: on\nOn.\n"))
-    with pytest.raises(drrn.InputError, match="between 0 and 1"):
+    with pytest.raises(textgames.InputError, match="between 0 and 1"):
         best(game, discount)
 
 

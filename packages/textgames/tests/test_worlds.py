@@ -6,22 +6,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-import drrn
+import textgames
 from drrn.cli import main
-from drrn.cli.play import matching_actions, menu_lines
-from drrn.compiled.compile import compile_game
-from drrn.compiled.solve import best, one_slot, policy_score, random_play
-from drrn.game.contract import check_game, fingerprint_of
-from drrn.game.make import WORLDS
-from drrn.lab.reports.beyond import BAG_REACHES
-from drrn.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
-from drrn.writing import words
+from lab.reports.beyond import BAG_REACHES
 from tests.game_checks import check_outcomes
+from textgames.compiled.compile import compile_game
+from textgames.compiled.solve import best, one_slot, policy_score, random_play
+from textgames.game.contract import check_game, fingerprint_of
+from textgames.openers import WORLDS
+from textgames.play import matching_actions, menu_lines
+from textgames.wording import words
+from textgames.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
 
 
 @pytest.fixture(scope="module")
 def house():
-    return drrn.make("comet-house", shuffle=False)
+    return textgames.make("comet-house", shuffle=False)
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +41,16 @@ def outcomes(house, command, room, errand, *, lit=False):
 
 
 @pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.slow
 def test_worlds_follow_the_contract_and_list_their_outcomes(name):
-    for game in (drrn.make(name), drrn.make(name, shuffle=False), compile_game(drrn.make(name))):
+    for game in (
+        textgames.make(name),
+        textgames.make(name, shuffle=False),
+        compile_game(textgames.make(name)),
+    ):
         check_game(game, episodes=3, max_steps=60)
-    check_outcomes(drrn.make(name), episodes=2, max_steps=40)
+    check_outcomes(textgames.make(name), episodes=2, max_steps=40)
 
 
-@pytest.mark.slow
 def test_every_page_has_6_verbs_times_37_objects(house, compiled):
     assert len(set(house.commands)) == 222 == compiled.page_actions.shape[1]
     assert len({command.split()[0] for command in house.commands}) == 6
@@ -220,7 +222,6 @@ def test_a_nonsensical_command_costs_a_tenth_and_a_harmless_one_a_hundredth(hous
 # --- at the terminal and in training
 
 
-@pytest.mark.slow
 def test_games_lists_the_worlds(capsys, shared_compile_cache):
     assert main(["games"]) == 0
     output = capsys.readouterr().out
@@ -287,7 +288,6 @@ def test_play_shows_only_the_chosen_command_of_a_long_menu(capsys, home):
     assert 1 <= len(lines) <= 20 and all(line.startswith("  → ") for line in lines)
 
 
-@pytest.mark.slow
 def test_a_run_reports_the_share_of_quests_done(capsys, tmp_path, home):
     run = str(tmp_path / "run")
     few = (
@@ -308,4 +308,4 @@ def test_a_run_reports_the_share_of_quests_done(capsys, tmp_path, home):
     ],
 )
 def test_the_fingerprints_of_the_worlds_are_those_of_the_recorded_results(name, fingerprint):
-    assert fingerprint_of(drrn.make(name)) == fingerprint
+    assert fingerprint_of(textgames.make(name)) == fingerprint

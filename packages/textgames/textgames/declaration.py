@@ -11,8 +11,8 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from drrn import registry
-from drrn.errors import InputError, did_you_mean
+from textgames import registry
+from textgames.errors import InputError, did_you_mean
 
 KINDS = {str: "a name", int: "a whole number", float: "a number", bool: "true or false"}
 TRUTHS = {"yes": True, "true": True, "no": False, "false": False}

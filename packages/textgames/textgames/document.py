@@ -25,9 +25,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from drrn.errors import InputError, require
-from drrn.pages import rendered, safe_markup
-from drrn.writing import one_line, visible
+from textgames.errors import InputError, require
+from textgames.pages import rendered, safe_markup
+from textgames.wording import one_line, visible
 
 MISSING = "—"  # a cell without a value
 SPANS = re.compile(r"`((?:\\[\\`*]|[^`])*)`|\*\*((?:\\[\\`*]|[^\\])+?)\*\*|\\([\\`*])")
@@ -216,7 +216,7 @@ def to_markdown(document: Document, *, level: int = 1, limit: int | None = None)
 def to_html(
     document: Document, *, limit: int | None = None, hint: str = "", contents: bool = False
 ) -> str:
-    """Write a document as an HTML fragment, to be styled by `drrn/pages/static/document.css`.
+    """Write a document as an HTML fragment, to be styled by the style `document.css`.
 
     >>> print(to_html(Document("", ["1 < 2"])))
     <p>1 &lt; 2</p>
@@ -243,7 +243,7 @@ def to_latex(table: Table) -> str:
     Raises:
         InputError: pandas is not installed.
     """
-    pandas = require("pandas", "notebook")
+    pandas = require("pandas")
     rows = [[visible(_plain(_cell(cell).text)) for cell in row] for row in table.rows]
     frame = pandas.DataFrame(rows, columns=[visible(_plain(name)) for name in table.header])
     caption = re.sub(r"([&%$#_{}])", r"\\\1", _plain(table.caption)) or None

@@ -21,10 +21,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f' Did you mean "{folded[near[0]]}"?' if near else ""
 
 
-def require(module: str, extra: str) -> ModuleType:
-    """Import an optional dependency, or raise an `InputError` with the command that installs it."""
+def require(module: str, package: str = "") -> ModuleType:
+    """Import an optional dependency, or raise an `InputError` with the command that installs it.
+
+    Args:
+        module: The module.
+        package: What pip installs, if it has another name.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        command = f"pip install 'drrn[{extra}]', or in a clone pip install -e '.[{extra}]'"
-        raise InputError(f"{module} is not installed: {command}") from error
+        name = package or module.partition(".")[0]
+        raise InputError(f"{module} is not installed: pip install {name}") from error

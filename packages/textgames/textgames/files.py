@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
+from textgames.errors import InputError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,8 +29,8 @@ DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)", re.I)
 
 
 def home() -> Path:
-    """The folder of caches, scores and added games: DRRN_HOME, or ~/.drrn."""
-    return Path(os.environ.get("DRRN_HOME") or Path.home() / ".drrn")
+    """The folder of caches, scores and added games: TEXTGAMES_HOME, or ~/.textgames."""
+    return Path(os.environ.get("TEXTGAMES_HOME") or Path.home() / ".textgames")
 
 
 def make_folder(folder: Path) -> None:

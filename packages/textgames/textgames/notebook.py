@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import write
-from drrn.pages import rendered
+from textgames.errors import InputError
+from textgames.files import write
+from textgames.pages import rendered
 
 BACKGROUND = '<rect width="100%" height="100%" fill="#fff"/>'
 COLOURS = ("#2f6fab", "#c2571a", "#8250c4")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn import registry
-from drrn.compiled.history import with_history
-from drrn.errors import InputError, did_you_mean
-from drrn.game.contract import Game, looks_like_a_game
-from drrn.game.gymnasium_game import checked_game, game_of, is_environment
+from textgames import registry
+from textgames.compiled.history import with_history
+from textgames.errors import InputError, did_you_mean
+from textgames.game.contract import Game, looks_like_a_game
+from textgames.game.gymnasium_game import checked_game, game_of, is_environment
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -21,10 +21,7 @@ STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink
 SPEC = "_drrn_spec"  # the attribute that `make` sets on a game
 ANY_PATH = "*"  # the entry point that opens files and folders
 
-BUILT_IN = (
-    "long-watch",
-    "night-market",
-)  # stories; the first is the default
+BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
 ADDED = ("saving-john", "machine-of-death")  # the paper's, once they are installed
 WORLDS = ("home-world", "comet-house")
 # Actions that a game does not shuffle are in their own order anyway.
@@ -154,7 +151,7 @@ def make(
         InputError: There is no such game, or it cannot be opened.
 
     Example:
-        >>> game = drrn.make("long-watch")
+        >>> game = textgames.make("long-watch")
         >>> page = game.reset(seed=1)
         >>> page = game.step(0)
     """

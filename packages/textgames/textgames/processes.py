@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
-from drrn.errors import InputError
+from textgames.errors import InputError
 
 if sys.platform == "win32":
     import msvcrt
@@ -34,7 +34,7 @@ else:
 
     INTERRUPT = SIGNAL = signal.SIGINT
 
-START = "import sys; sys.path[:] = sys.argv[4:]; from drrn.processes import _serve; _serve()"
+START = "import sys; sys.path[:] = sys.argv[4:]; from textgames.processes import _serve; _serve()"
 OUT_OF_MEMORY = 75  # exit code of a process that exceeded its memory limit
 
 LOCK = ".lock"

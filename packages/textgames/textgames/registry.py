@@ -4,9 +4,9 @@ Checking a name imports nothing of the user's; only `resolve` does. So the valid
 on what happens to be loaded.
 
 `resolve` imports `module:attribute` only if the user named it: as the value of an option that takes
-code, in a Python call, with --trust (in Python: `drrn.trust`), or by starting the run that names it
-on this machine. What only a file names (config.json, a story's TOML, --config, a request of the
-page) is refused.
+code, in a Python call, with --trust (in Python: `textgames.trust`), or by starting the run that
+names it on this machine. What only a file names (config.json, a story's TOML, --config, a request
+of the page) is refused.
 """
 
 import functools
@@ -22,8 +22,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.errors import InputError, did_you_mean
-from drrn.files import home
+from textgames.errors import InputError, did_you_mean
+from textgames.files import home
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 # Kinds of objects, and their groups of entry points. In a package's pyproject.toml:
 #     [project.entry-points."drrn.models"]
 #     additive = "mypackage:Additive"
-KINDS = ("game", "model", "interaction", "encoder", "learner", "sentence", "player")
+KINDS = ("model", "interaction", "encoder", "learner", "sentence", "player")
 GROUPS = {kind: f"drrn.{kind}s" for kind in KINDS}
-GROUPS["opener"] = "textgames.openers"  # see drrn.game.make.Opener
+GROUPS |= {"game": "textgames.games", "command": "textgames.commands"}
+GROUPS["opener"] = "textgames.openers"  # see textgames.openers.Opener
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")
@@ -42,10 +43,10 @@ SCHEMES = frozenset(
     "agent person llm diagnostic protocol twx textworld jericho scienceworld".split()
 )
 
-TRUSTED = "DRRN_TRUST"  # environment variable: trusted names, which processes inherit
+TRUSTED = "TEXTGAMES_TRUST"  # environment variable: trusted names, which processes inherit
 RECORD = "trusted-runs"  # file in the home folder: hashes of runs that were started here
 
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 
 def is_object(name: str) -> bool:
@@ -137,7 +138,7 @@ def trust(*names: str) -> None:
     Other names, such as those of built-in models, have no effect.
 
     Example:
-        >>> drrn.trust("mymodels:Additive")
+        >>> textgames.trust("mymodels:Additive")
     """
     objects = [each for name in names for each in names_in(name)]
     os.environ[TRUSTED] = " ".join(sorted({*trusted(), *objects}))
@@ -178,7 +179,7 @@ def check_trust(name: str, source: str) -> None:
     _check_library(name.partition(":")[0], source)
     if name not in trusted():
         cause = f"it would run Python code, {name}, which a file names and you did not"
-        cure = f'if you trust it, add --trust {name} (in Python: drrn.trust("{name}"))'
+        cure = f'if you trust it, add --trust {name} (in Python: textgames.trust("{name}"))'
         raise InputError(f"{source}: {cause}; {cure}")
 
 

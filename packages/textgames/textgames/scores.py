@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from drrn.files import home, read_csv, read_text
+from textgames.files import home, read_csv, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ READ = {field.name: KINDS[str(field.type)] for field in fields(FinishedGame)}
 
 
 def scores_file() -> Path:
-    """The path of scores.csv, in DRRN_HOME or ~/.drrn."""
+    """The path of scores.csv, in TEXTGAMES_HOME or ~/.textgames."""
     return home() / "scores.csv"
 
 

@@ -2,18 +2,18 @@
 
 import pytest
 
-import drrn
-from drrn.compiled.compile import compile_game
-from drrn.compiled.solve import best
-from drrn.suites.game import EnumeratedGame
+import textgames
 from tests.game_checks import check_outcomes
 from tests.suite_files import LocalService, game_file, open_suite
+from textgames.compiled.compile import compile_game
+from textgames.compiled.solve import best
+from textsuites.game import EnumeratedGame
 
 
 @pytest.fixture(autouse=True)
 def local_services(monkeypatch):
     """Open the environments in this process."""
-    monkeypatch.setattr("drrn.suites.game.Service", LocalService)
+    monkeypatch.setattr("textsuites.game.Service", LocalService)
 
 
 def test_a_small_game_is_enumerated_and_solved(stand_ins):
@@ -53,7 +53,7 @@ def test_an_enumeration_leaves_the_episodes_of_players_alone(stand_ins):
     ],
 )
 def test_enumeration_needs_one_variation_and_a_page_that_is_a_state(stand_ins, options, message):
-    with pytest.raises(drrn.InputError, match=message):
+    with pytest.raises(textgames.InputError, match=message):
         open_suite(f"twx:coin?enumerate=yes&{options}")
 
 
@@ -82,5 +82,5 @@ def test_games_in_files_are_enumerated_and_solved(
 
 def test_an_answer_is_no_part_of_a_state_of_textworld(stand_ins, tmp_path):
     path = game_file(tmp_path)
-    with pytest.raises(drrn.InputError, match="add text=description,inventory"):
+    with pytest.raises(textgames.InputError, match="add text=description,inventory"):
         open_suite(f"textworld:{path}?enumerate=yes&text=feedback")

@@ -13,18 +13,21 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.compiled.compile import compile_game
-from drrn.compiled.solve import best
-from drrn.suites.catalogue import SUITES, read_choice
-from drrn.suites.environments import ScienceWorldEnvironment, TextWorldEnvironment
-from drrn.suites.game import SuiteGame
-from drrn.suites.scienceworld_actions import _scala_object
+import textgames
+from tests.source_code import ROOT
 from tests.suite_files import open_suite
 from tests.trainings import SMALL
+from textgames.compiled.compile import compile_game
+from textgames.compiled.solve import best
+from textsuites.catalogue import SUITES, read_choice
+from textsuites.environments import ScienceWorldEnvironment, TextWorldEnvironment
+from textsuites.game import SuiteGame
+from textsuites.scienceworld_actions import _scala_object
 
-ROOT = Path(__file__).parents[1]
-ROM = "DRRN_JERICHO_FILE"  # a story file that Jericho knows; none can be part of this repository
-FOLDER = "DRRN_JERICHO_FOLDER"  # with several of them
+ROM = (
+    "TEXTGAMES_JERICHO_FILE"  # a story file that Jericho knows; none can be part of this repository
+)
+FOLDER = "TEXTGAMES_JERICHO_FOLDER"  # with several of them
 
 
 def needs(name):
@@ -95,7 +98,7 @@ def test_a_game_of_an_installed_suite_follows_the_contract_for_500_steps(
     monkeypatch.setattr(game, "step", recording_step)
     seed = 0
     while len(indices) < 500:
-        drrn.check_game(game, seed=seed, episodes=2, max_steps=250)
+        textgames.check_game(game, seed=seed, episodes=2, max_steps=250)
         seed += 2
 
 
@@ -109,8 +112,8 @@ def test_a_game_of_an_installed_suite_follows_the_contract_for_500_steps(
     ],
 )
 def test_a_wrong_name_or_property_is_an_input_error(name, message):
-    with pytest.raises(drrn.InputError, match=message):
-        drrn.make(name)
+    with pytest.raises(textgames.InputError, match=message):
+        textgames.make(name)
 
 
 @needs("twx")
@@ -281,13 +284,13 @@ def test_jericho_needs_no_download(open_game):
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["zork1.z5", "detective.z5", "enchanter.z3"])
 def test_the_search_for_actions_finds_the_effects_that_jericho_finds(name):
-    """In 200 states of random play, as in docs/suites.md, with the hash seed of our environments."""
+    """In 200 states of random play, as in docs/textgames/suites.md, with the hash seed of our environments."""
     folder = os.environ.get(FOLDER)
     if folder is None or not (Path(folder) / name).is_file():
         pytest.skip(f"no {name} for Jericho: set {FOLDER} to a folder with it")
     code = f"""
 from benchmarks.suites import compare_actions
-from drrn.suites.catalogue import read_choice
+from textsuites.catalogue import read_choice
 result = compare_actions(read_choice({f"jericho:{Path(folder) / name}?seed=1"!r}), states=200)
 print(result.effects, result.missed, result.extra)
 """

@@ -11,10 +11,11 @@ from threading import Event
 import pytest
 
 import drrn
-from drrn.suites.catalogue import read_choice
-from drrn.suites.game import EnvironmentPool, Limits
+import textgames
 from tests.suite_files import game_file, is_running, open_suite
 from tests.trainings import SMALL
+from textsuites.catalogue import read_choice
+from textsuites.game import EnvironmentPool, Limits
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc is needed")
 
@@ -56,7 +57,7 @@ def test_a_failed_step_truncates_its_episode_and_the_next_one_is_played(trouble,
 def test_a_game_that_fails_every_time_is_rejected(trouble):
     for _ in range(2):
         first_step(trouble, "die")
-    with pytest.raises(drrn.InputError, match=r'3 times in a row.*"die" failed'):
+    with pytest.raises(textgames.InputError, match=r'3 times in a row.*"die" failed'):
         first_step(trouble, "die")
 
 
@@ -97,7 +98,7 @@ class FailingGame:
     def _visible_page(self):
         failing = ("hang", "die", "fail")
         actions = tuple(action for action in self.page.actions if action not in failing)
-        return drrn.Observation(self.page.text, actions, self.page.reward)
+        return textgames.Observation(self.page.text, actions, self.page.reward)
 
 
 def test_an_environment_killed_between_two_episodes_is_replaced(trouble, environments, caplog):
@@ -163,7 +164,7 @@ def test_copies_share_a_bounded_number_of_environments(trouble, environments):
     pages = [game.reset(seed) for seed, game in enumerate(games)]
     assert len(environments()) == 2
     assert games[-1].step(pages[-1].actions.index("take coin")).ended
-    with pytest.raises(drrn.InputError, match=r"more than 2 episodes .* copies=4"):
+    with pytest.raises(textgames.InputError, match=r"more than 2 episodes .* copies=4"):
         games[0].step(0)
     assert games[0].reset(0) == pages[0]
 
@@ -187,9 +188,9 @@ def test_no_process_remains_when_a_game_is_closed_or_collected(environments, sta
 
 
 def test_no_process_remains_when_a_game_cannot_be_opened(environments, stand_ins):
-    with pytest.raises(drrn.InputError, match="opening failed: no answer within 2 seconds"):
+    with pytest.raises(textgames.InputError, match="opening failed: no answer within 2 seconds"):
         EnvironmentPool(read_choice("twx:stuck?seconds=1"), Limits(opening=2))
-    with pytest.raises(drrn.InputError, match="has no game"):
+    with pytest.raises(textgames.InputError, match="has no game"):
         open_suite("twx:coins")
     assert not environments()
 

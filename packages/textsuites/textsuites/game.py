@@ -13,18 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.game.contract import Observation, StoryDefaults, check_index
-from drrn.game.make import SPEC, GameSpec, Opener
-from drrn.processes import Service, ServiceError
-from drrn.suites import environments
-from drrn.suites.catalogue import SuiteChoice, absolute_name, hashes, read_choice
-from drrn.suites.environments import SuitePage
-from drrn.suites.protocols import read_protocol
+from textgames.errors import InputError
+from textgames.game.contract import Observation, StoryDefaults, check_index
+from textgames.openers import SPEC, GameSpec, Opener
+from textgames.processes import Service, ServiceError
+from textsuites import environments
+from textsuites.catalogue import SuiteChoice, absolute_name, hashes, read_choice
+from textsuites.environments import SuitePage
+from textsuites.protocols import read_protocol
 
 ANSWERS = {"observation", "feedback"}  # parts of a page that are no part of a state
 State = tuple[str, float]  # of an enumerated game: its name, and the reward for arriving
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 
 def open_suite_of(spec: GameSpec) -> "SuiteGame":

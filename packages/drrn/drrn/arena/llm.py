@@ -19,10 +19,10 @@ from string import Template
 from typing import Any
 
 from drrn.arena.match import Match
-from drrn.compiled.oracle import check_rewards, solve_game
-from drrn.errors import InputError, require
-from drrn.files import append_line, read_bytes, read_lines, read_text
-from drrn.game.make import make
+from textgames.compiled.oracle import check_rewards, solve_game
+from textgames.errors import InputError, require
+from textgames.files import append_line, read_bytes, read_lines, read_text
+from textgames.openers import make
 
 PROMPT = Path(__file__).with_name("prompt.txt")
 FIELDS = ("title", "history", "page", "actions")
@@ -144,7 +144,7 @@ class Endpoint:
     """A server that speaks the OpenAI chat API, called by the package openai."""
 
     def __init__(self, model: str, options: Options) -> None:
-        self.library = require("openai", "chat")
+        self.library = require("openai")
         self.model = model
         self.options = options
         self.url = _checked_url(options.endpoint or "")
@@ -220,13 +220,13 @@ class LocalModel:
     @cached_property
     def _parts(self) -> tuple[Any, Any]:
         """The tokenizer and the model."""
-        require("gguf", "llm")
-        library = require("transformers", "llm")
+        require("gguf")
+        library = require("transformers")
         library.utils.logging.disable_progress_bar()
         file = {"gguf_file": self.path.name, "local_files_only": True}
         tokenizer = library.AutoTokenizer.from_pretrained(str(self.path.parent), **file)
         model = library.AutoModelForCausalLM.from_pretrained(str(self.path.parent), **file)
-        cuda = require("torch", "torch").cuda.is_available()
+        cuda = require("torch").cuda.is_available()
         return tokenizer, model.to("cuda" if cuda else "cpu")
 
     def answer(self, prompt: str, seed: int) -> Answer:
@@ -238,7 +238,7 @@ class LocalModel:
             messages = [{"role": "user", "content": prompt}]
             choices = {"add_generation_prompt": True, "return_tensors": "pt", "return_dict": True}
             inputs = tokenizer.apply_chat_template(messages, **choices).to(model.device)
-            require("torch", "torch").manual_seed(seed)
+            require("torch").manual_seed(seed)
             output = model.generate(**inputs, **how)[0]
             count = inputs["input_ids"].shape[1]
             text = tokenizer.decode(output[count:], skip_special_tokens=True)

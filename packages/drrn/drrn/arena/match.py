@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drrn.compiled.history import History
-from drrn.compiled.oracle import SolvedGame
-from drrn.compiled.solve import CLOSE
-from drrn.game.contract import Observation, ending_of
-from drrn.game.episodes import Episode, episode
-from drrn.writing import words
+from textgames.compiled.history import History
+from textgames.compiled.oracle import SolvedGame
+from textgames.compiled.solve import CLOSE
+from textgames.game.contract import Observation, ending_of
+from textgames.game.episodes import Episode, episode
+from textgames.wording import words
 
 THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.S | re.I)
 NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w]|[.,]\d)")

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from drrn import registry
 from drrn.arena.llm import Answers, Endpoint, LocalModel, Options, Prompt
 from drrn.arena.match import Match, Result
-from drrn.compiled.oracle import SolvedCompiled, SolvedGame
-from drrn.compiled.solve import CLOSE
-from drrn.errors import InputError, did_you_mean, require
-from drrn.files import append_line, home, read_bytes, read_lines, slug
-from drrn.game.contract import Game, Observation
-from drrn.game.make import GameSpec
-from drrn.writing import check_texts
+from textgames import registry
+from textgames.compiled.oracle import SolvedCompiled, SolvedGame
+from textgames.compiled.solve import CLOSE
+from textgames.errors import InputError, did_you_mean, require
+from textgames.files import append_line, home, read_bytes, read_lines, slug
+from textgames.game.contract import Game, Observation
+from textgames.openers import GameSpec
+from textgames.wording import check_texts
 
 Chooser = Callable[[Match], int | str | None]
 KINDS = ("random", "best", "agent:RUN", "person:NAME", "llm:MODEL", "module:function")
@@ -266,7 +266,7 @@ def open_player(name: str, options: Options) -> Player:
     if target in REFERENCES:
         return REFERENCES[target](label)
     if kind == "agent" and rest:
-        require("torch", "torch")
+        require("torch")
         return AgentPlayer(label, Path(rest))
     if kind == "person" and rest:
         return PersonPlayer(label, rest)

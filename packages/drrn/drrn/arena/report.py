@@ -13,9 +13,19 @@ from typing import Any
 from drrn.arena.match import Decision
 from drrn.arena.measures import Interval, Measures, measures
 from drrn.arena.tournament import Rows
-from drrn.document import MISSING, Cell, Code, Document, Figure, Section, Table, literal, to_html
-from drrn.pages import rendered, safe_markup
-from drrn.writing import one_line, percent
+from textgames.document import (
+    MISSING,
+    Cell,
+    Code,
+    Document,
+    Figure,
+    Section,
+    Table,
+    literal,
+    to_html,
+)
+from textgames.pages import rendered, safe_markup
+from textgames.wording import one_line, percent
 
 COLOURS = ("#8a8f98", "#4c78a8", "#e07b39", "#54a24b", "#b279a2", "#c7a500", "#d6616b", "#2f9c95")
 RANDOM = "random"  # the first player of a table
@@ -215,7 +225,7 @@ class Report:
     def _draw(self, name: str, players: Iterable[str] | None = None, **values: Any) -> str:
         names = list(players or self.players)
         colours = [COLOURS[self.players.index(each) % len(COLOURS)] for each in names]
-        svg = rendered(f"arena_{name}.svg", players=names, colours=colours, **values)
+        svg = rendered(f"drrn/arena_{name}.svg", players=names, colours=colours, **values)
         return "\n".join(line for line in svg.splitlines() if line.strip())
 
 

@@ -20,13 +20,13 @@ from typing import Any
 
 from drrn.arena.match import Decision, Result
 from drrn.arena.players import Player, name_of
-from drrn.compiled.oracle import SolvedGame
-from drrn.errors import InputError
-from drrn.files import append_line, read_lines, slug, write
-from drrn.game.contract import fingerprint_of, story_of
-from drrn.game.episodes import Episode
-from drrn.game.make import GameSpec, spec_for
-from drrn.progress import tracked
+from textgames.compiled.oracle import SolvedGame
+from textgames.errors import InputError
+from textgames.files import append_line, read_lines, slug, write
+from textgames.game.contract import fingerprint_of, story_of
+from textgames.game.episodes import Episode
+from textgames.openers import GameSpec, spec_for
+from textgames.progress import tracked
 
 DIGITS = 9
 

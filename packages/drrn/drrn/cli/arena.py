@@ -9,11 +9,11 @@ from drrn.arena.llm import Options
 from drrn.arena.players import REFERENCES, Player, open_player
 from drrn.arena.report import Report, report_files
 from drrn.arena.tournament import play, read_all, specs_of
-from drrn.cli.terminal import terminal_width
-from drrn.compiled.oracle import solve_game
-from drrn.document import Document, to_text
-from drrn.errors import InputError
-from drrn.files import write
+from textgames.compiled.oracle import solve_game
+from textgames.document import Document, to_text
+from textgames.errors import InputError
+from textgames.files import write
+from textgames.terminal import terminal_width
 
 
 def run(options: argparse.Namespace) -> None:

@@ -3,9 +3,9 @@
 import argparse
 
 from drrn.cli import parser
-from drrn.diagnostics import DIAGNOSTICS
-from drrn.errors import require
-from drrn.game.make import BUILT_IN, WORLDS
+from textgames.diagnostics import DIAGNOSTICS
+from textgames.errors import require
+from textgames.openers import BUILT_IN, WORLDS
 
 NAMES = {"GAME": (*BUILT_IN, *WORLDS), "DIAGNOSTIC": tuple(DIAGNOSTICS)}  # by metavar
 GAMES = " ".join(NAMES["GAME"])
@@ -17,7 +17,7 @@ PREAMBLE = {
 
 
 def run(options: argparse.Namespace) -> None:
-    shtab = require("shtab", "cli")
+    shtab = require("shtab")
     root = parser(full=True)
     for action in root._actions:
         if action.dest == "command":

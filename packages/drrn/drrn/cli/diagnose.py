@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from drrn.cli.jobs import failure_error, run_jobs, workers_for
-from drrn.cli.terminal import terminal_width, warn
-from drrn.document import Block, Document, Figure, to_markdown, to_text
-from drrn.errors import InputError
 from drrn.experiments import diagnose
 from drrn.experiments.agents import agent_settings, read_settings, settings_text
 from drrn.experiments.diagnose import Budget
 from drrn.experiments.radar import radar, share_table, shares_of
 from drrn.experiments.results import Row, locked_folder, refuse_sweep
-from drrn.files import write
 from drrn.runs.agent import torch_device
 from drrn.settings import all_settings
+from textgames.document import Block, Document, Figure, to_markdown, to_text
+from textgames.errors import InputError
+from textgames.files import write
+from textgames.terminal import terminal_width, warn
 
 FIGURE = Path("figures") / "diagnostics.svg"
 CAPTION = (

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from drrn.cli.terminal import print_json, table, warn
-from drrn.compiled.history import with_history
-from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
-from drrn.game.episodes import episode, mean_and_sd
-from drrn.game.make import GameSpec
 from drrn.runs.agent import Agent
 from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.run import Run
 from drrn.settings import DEPLOYED, POLICIES
-from drrn.stories.playtest.findings import last_words
-from drrn.suites.catalogue import suite_of, with_options
-from drrn.writing import counted, one_line, percent, words
+from storytest.playtest.findings import last_words
+from textgames.compiled.history import with_history
+from textgames.errors import InputError
+from textgames.game.contract import Game, Observation
+from textgames.game.episodes import episode, mean_and_sd
+from textgames.openers import GameSpec
+from textgames.terminal import print_json, table, warn
+from textgames.wording import counted, one_line, percent, words
+from textsuites.catalogue import suite_of, with_options
 
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
 

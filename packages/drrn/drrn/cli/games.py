@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.terminal import table, warn
-from drrn.errors import InputError
-from drrn.files import read_toml
-from drrn.game.make import BUILT_IN, WORLDS, make
-from drrn.registry import GROUPS, registered
-from drrn.stories import added
+from storytest import added
+from textgames.errors import InputError
+from textgames.files import read_toml
+from textgames.openers import BUILT_IN, WORLDS, make
+from textgames.registry import GROUPS, registered
+from textgames.terminal import table, warn
 
 
 def run(options: argparse.Namespace) -> None:
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
         where = f"from {added.REPOSITORY}, {papers}"
     print("\n".join([f"\n{' and '.join(added.NAMES)}: {where}", *notes]))
     diagnostics = ", ".join(known["diagnostics"])
-    print(f"diagnostic:NAME/LEVEL (1 to 3; see docs/diagnostics.md): {diagnostics}")
+    print(f"diagnostic:NAME/LEVEL (1 to 3; see docs/textgames/diagnostics.md): {diagnostics}")
 
 
 def _facts(name: str, known: Mapping[str, Any], origin: str) -> list[object]:
@@ -46,10 +46,10 @@ def _facts(name: str, known: Mapping[str, Any], origin: str) -> list[object]:
 
 def facts_of(name: str) -> list[object]:
     """Return title, kind, transitions, pages and endings. The title alone if not compilable."""
-    from drrn.compiled.compile import MOST_STATES, compile_game
-    from drrn.game.contract import title_of
-    from drrn.stories.playtest.coverage import Source
-    from drrn.stories.playtest.survey import compiled_statistics
+    from storytest.playtest.coverage import Source
+    from storytest.playtest.survey import compiled_statistics
+    from textgames.compiled.compile import MOST_STATES, compile_game
+    from textgames.game.contract import title_of
 
     game = make(name)
     try:
@@ -64,7 +64,7 @@ def facts_of(name: str) -> list[object]:
 
 
 def _print_suites() -> None:
-    from drrn.suites.catalogue import SUITES, has_java, install_command
+    from textsuites.catalogue import SUITES, has_java, install_command
 
     suites = SUITES.values()
     rows = [[s.title, s.version or "not installed", f"{s.name}:{s.example}"] for s in suites]
@@ -75,11 +75,11 @@ def _print_suites() -> None:
     print(f"\nJava: {'installed' if has_java() else 'not installed'}, needed by {users}.")
     command = install_command()
     print(f"To install the rest: {command}" if command else "All are installed.")
-    print("Their options, and measurements of each: docs/suites.md")
+    print("Their options, and measurements of each: docs/textgames/suites.md")
 
 
 def run_add(options: argparse.Namespace) -> None:
-    from drrn.lab.authors.install import add_games
+    from lab.authors.install import add_games
 
     before = added.origin_if_sound()
     origin = add_games(options.path, as_published=options.as_published)
@@ -90,7 +90,7 @@ def run_add(options: argparse.Namespace) -> None:
 
 
 def run_formats(options: argparse.Namespace) -> None:
-    from drrn.stories import formats
+    from storytest import formats
 
     rows = []
     for each in formats.library_formats():
@@ -119,7 +119,7 @@ def run_add_formats(options: argparse.Namespace) -> None:
 
 
 def _add_format(name: str, replace: bool) -> None:
-    from drrn.stories import packages
+    from storytest import packages
 
     path = Path(name)
     if path.exists() or path.suffix == ".js" or len(path.parts) > 1:
@@ -136,7 +136,7 @@ def _add_format(name: str, replace: bool) -> None:
 
 
 def _fetch(download: Any, replace: bool) -> str:
-    from drrn.stories import formats, packages
+    from storytest import formats, packages
 
     if sys.stderr.isatty():
         warn(f"fetching {download} …")
@@ -146,7 +146,7 @@ def _fetch(download: Any, replace: bool) -> str:
 
 
 def _add_files(path: Path, replace: bool) -> None:
-    from drrn.stories import formats
+    from storytest import formats
 
     additions = formats.add_formats(path, replace=replace)
     for story_format, what in additions:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import methodcaller
 from typing import TypeVar
 
-from drrn.cli.terminal import warn
-from drrn.errors import InputError
 from drrn.experiments import workers
 from drrn.experiments.job import Job
 from drrn.experiments.workers import Event, Workers, event_count, in_order
-from drrn.processes import cores
-from drrn.progress import tracked
-from drrn.writing import visible
+from textgames.errors import InputError
+from textgames.processes import cores
+from textgames.progress import tracked
+from textgames.terminal import warn
+from textgames.wording import visible
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 

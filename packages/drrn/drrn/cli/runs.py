@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.terminal import grid, print_json, table, warn
-from drrn.document import Document, Table, to_latex, to_text
-from drrn.errors import InputError
-from drrn.game.episodes import mean_and_sd
 from drrn.runs.config import modules_in
 from drrn.runs.curve import draw_curves
 from drrn.runs.run import SUMMARY, Run
 from drrn.settings import POLICIES
-from drrn.writing import counted
+from textgames.document import Document, Table, to_latex, to_text
+from textgames.errors import InputError
+from textgames.game.episodes import mean_and_sd
+from textgames.terminal import grid, print_json, table, warn
+from textgames.wording import counted
 
 COMPARED = ["run", "model", "seeds", "round", "mean", "sd"]
 

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from drrn.cli.jobs import failure_error, follow, run_jobs, workers_for
-from drrn.cli.terminal import table, warn, warn_about_skipped
-from drrn.errors import InputError
 from drrn.experiments.agents import read_settings, seeds_text, settings_text, value_text
 from drrn.experiments.results import commit, locked_folder
 from drrn.experiments.space import read_space
 from drrn.experiments.sweep import Scored, Sweep
-from drrn.files import slug
-from drrn.game.make import make
 from drrn.runs.agent import torch_device
+from textgames.errors import InputError
+from textgames.files import slug
+from textgames.openers import make
+from textgames.terminal import table, warn, warn_about_skipped
 
 
 def run(options: argparse.Namespace) -> None:

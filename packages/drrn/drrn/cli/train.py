@@ -9,13 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from drrn.cli import terminal
-from drrn.compiled.compile import MOST_STATES
-from drrn.errors import InputError, require
-from drrn.files import slug
-from drrn.game.contract import Game, title_of
 from drrn.playing import survey
-from drrn.progress import tracked
 from drrn.runs import curve
 from drrn.runs.config import settings_for_game
 from drrn.runs.records import LearningRecord
@@ -24,8 +18,14 @@ from drrn.runs.scores import ReferenceScores, Round, Row
 from drrn.runs.storage import CONFIG, CURVE, check_files, read_json
 from drrn.runs.trainer import Trainer
 from drrn.settings import STRONG_CHANGES, Settings, all_settings, recipe_name
-from drrn.suites.protocols import PREFIX, read_protocol
-from drrn.writing import counted
+from textgames import terminal
+from textgames.compiled.compile import MOST_STATES
+from textgames.errors import InputError, require
+from textgames.files import slug
+from textgames.game.contract import Game, title_of
+from textgames.progress import tracked
+from textgames.wording import counted
+from textsuites.protocols import PREFIX, read_protocol
 
 NOT_RESUMED = ("paper", "out", "config", "lenient", "encoding", "outside")
 TENSORBOARD_TAGS = {"final_reward": "final reward", "return": "return"}
@@ -167,7 +167,7 @@ def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) ->
 
 def _tensorboard(trainer: Trainer, run: Run) -> Callable[[list[Row]], None]:
     """A function that logs the rows of a round. Log the rounds before."""
-    require("tensorboard", "tensorboard")
+    require("tensorboard")
     from torch.utils.tensorboard import SummaryWriter
 
     folder = run.folder / "tensorboard"

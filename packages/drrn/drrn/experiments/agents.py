@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from drrn.errors import InputError, did_you_mean
 from drrn.settings import all_settings
+from textgames.errors import InputError, did_you_mean
 
 OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the commands
 RANDOM = "random"  # the agent that is not trained

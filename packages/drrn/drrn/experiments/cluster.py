@@ -19,14 +19,14 @@ from typing import Any
 
 import torch
 
-from drrn import registry
-from drrn.errors import InputError, require
 from drrn.experiments.job import Job
 from drrn.experiments.results import Files, read_files, receive
 from drrn.experiments.workers import ENDED, Event, Workers, events_of
-from drrn.files import inside, write
-from drrn.processes import Service, ServiceError, temporary_folder
 from drrn.runs.config import versions
+from textgames import registry
+from textgames.errors import InputError, require
+from textgames.files import inside, write
+from textgames.processes import Service, ServiceError, temporary_folder
 
 LOCAL = "local"  # the address of a cluster of this machine alone, started and ended by the command
 REMEDY = "name the HOST:PORT of a cluster that this machine has joined (ray start), or no address"
@@ -59,7 +59,7 @@ class RayCluster(Workers):
         self.memory = memory
         self.resources = contextlib.ExitStack()
         self.folder: Path | None = None  # of a local cluster: everything that it writes
-        self.ray = require("ray", "ray")
+        self.ray = require("ray")
         check_connection(address)  # even if no job is left and the cluster is never joined
         self.run_remotely: Any = None  # Ray's task, once the cluster is joined
         self.cores = 1
@@ -201,5 +201,5 @@ def check_cluster(address: str, seconds: float = 60.0) -> None:
 
 def _join_cluster(address: str) -> None:
     """Join a cluster, in a separate process."""
-    ray = require("ray", "ray")
+    ray = require("ray")
     ray.init(address=address, log_to_driver=False, logging_level="ERROR")

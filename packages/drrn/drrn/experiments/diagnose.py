@@ -13,14 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from drrn.diagnostics import DIAGNOSTICS
-from drrn.diagnostics.diagnostic import Diagnostic
 from drrn.experiments.agents import RANDOM
 from drrn.experiments.job import Job
 from drrn.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
-from drrn.files import read_text, write
-from drrn.game.contract import fingerprint_of
-from drrn.game.make import GameSpec
 from drrn.playing.evaluation import choose_policy
 from drrn.playing.survey import RULES
 from drrn.runs.agent import Agent
@@ -28,6 +23,11 @@ from drrn.runs.config import settings_for_game
 from drrn.runs.scores import RoundScores
 from drrn.runs.trainer import Trainer
 from drrn.settings import DEPLOYED, STRONG, Flat, Settings, all_settings, recipe_name
+from textgames.diagnostics import DIAGNOSTICS
+from textgames.diagnostics.diagnostic import Diagnostic
+from textgames.files import read_text, write
+from textgames.game.contract import fingerprint_of
+from textgames.openers import GameSpec
 
 WORK = Path("work") / "diagnostics"
 

@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from drrn.compiled.solve import Score, policy_score
-from drrn.errors import InputError
 from drrn.experiments.results import difference, write_json
-from drrn.game.contract import Game, step_limit_of
 from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.policies import Rollouts, policy_of
@@ -22,6 +19,9 @@ from drrn.runs.scores import Round, RoundScores, compiled_or_none
 from drrn.runs.storage import CHECKPOINT
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
+from textgames.compiled.solve import Score, policy_score
+from textgames.errors import InputError
+from textgames.game.contract import Game, step_limit_of
 
 PLAN = "job.json"  # in the run's folder: the settings and hashes that the job was started with
 Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can be computed

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
-from drrn.diagnostics import DIAGNOSTICS
-from drrn.document import MISSING, Cell, Table, literal
-from drrn.errors import require
 from drrn.experiments.agents import AGENTS
 from drrn.experiments.results import Row
+from textgames.diagnostics import DIAGNOSTICS
+from textgames.document import MISSING, Cell, Table, literal
+from textgames.errors import require
 
 Game = tuple[str, int, str]  # name, level, variant
 Shares = dict[Game, list[float | None]]  # of each agent: 0 is random play, 1 the optimum
@@ -73,9 +73,9 @@ def _percent(share: float) -> str:
 
 def radar(agents: Sequence[str], shares: Shares) -> str:
     """Draw the shares as an SVG, with one axis for each game and a closed line for each agent."""
-    matplotlib = require("matplotlib", "plot")
+    matplotlib = require("matplotlib")
     matplotlib.use("Agg")
-    pyplot = require("matplotlib.pyplot", "plot")
+    pyplot = require("matplotlib.pyplot", "matplotlib")
     text = io.StringIO()
     look = {"svg.hashsalt": "drrn", "svg.fonttype": "path", "text.parse_math": False}
     with matplotlib.rc_context(look):

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import inside, make_folder, read_csv, read_text, write
-from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
+from textgames.errors import InputError
+from textgames.files import inside, make_folder, read_csv, read_text, write
+from textgames.processes import locked
 
 Row = dict[str, Any]
 Columns = dict[str, Callable[[str], Any]]  # by name, the function that reads a cell

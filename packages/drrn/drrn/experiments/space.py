@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from drrn.declaration import Setting
-from drrn.errors import InputError, did_you_mean, require
 from drrn.experiments.agents import OWN_OPTIONS
 from drrn.settings import all_settings
+from textgames.declaration import Setting
+from textgames.errors import InputError, did_you_mean, require
 
 Changes = dict[str, Any]  # the settings of a combination, by name
 Space = dict[str, Any]  # Optuna's distribution of each setting
@@ -22,7 +22,7 @@ def read_space(texts: Sequence[str]) -> Space:
 
     A single range without a step stands for all its numbers, anything else for listed values.
     """
-    distributions = require("optuna", "sweep").distributions
+    distributions = require("optuna").distributions
     space: Space = {}
     for text in texts:
         name, _, right = text.partition("=")

@@ -19,16 +19,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drrn.errors import InputError, require
 from drrn.experiments.agents import seeds_text, settings_text, value_text
 from drrn.experiments.job import Job, final_scores
 from drrn.experiments.results import SWEEP, Row, to_csv, write_json
 from drrn.experiments.space import NOTATION, Changes, Space, grid, grid_size, suggest
 from drrn.experiments.workers import Event, Workers
-from drrn.files import json_or_none, write
-from drrn.game.contract import Game, close, fingerprint_of
-from drrn.game.episodes import mean_and_sd
-from drrn.game.make import GameSpec
 from drrn.runs.config import settings_for_game
 from drrn.runs.limits import check_memory
 from drrn.runs.run import Run
@@ -37,6 +32,11 @@ from drrn.runs.storage import CHECKPOINT
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings, recipe_name
 from drrn.vectors import open_vectors
+from textgames.errors import InputError, require
+from textgames.files import json_or_none, write
+from textgames.game.contract import Game, close, fingerprint_of
+from textgames.game.episodes import mean_and_sd
+from textgames.openers import GameSpec
 
 STUDY = "study.log"
 SCORE = "score.json"  # in the run's folder: what the sweep compares, by seed
@@ -221,7 +221,7 @@ class Sweep:
         elif json_or_none(path) != definition:
             raise InputError(f"{self.root}: contains other results; choose another --out")
         write_json(path, definition)
-        optuna = require("optuna", "sweep")
+        optuna = require("optuna")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         return optuna.create_study(
             storage=self._storage(),
@@ -237,7 +237,7 @@ class Sweep:
         if path.exists():
             before, newline, _ = path.read_bytes().rpartition(b"\n")
             write(path, before + newline)  # a killed process may have cut a line short
-        journal = require("optuna.storages.journal", "sweep")
+        journal = require("optuna.storages.journal")
         backend = journal.JournalFileBackend(str(path), lock_obj=threading.Lock())
         return journal.JournalStorage(backend)
 
@@ -246,7 +246,7 @@ class Sweep:
 
         `skip` is called with each combination that is impossible, and why.
         """
-        states = require("optuna", "sweep").trial.TrialState
+        states = require("optuna").trial.TrialState
         trials: dict[str, Any] = {}
 
         def jobs() -> Iterator[SweepJob]:
@@ -276,7 +276,7 @@ class Sweep:
 
     def _trials(self, study: Any, skip: Callable[[str], None]) -> Iterator[tuple[Any, Changes]]:
         """Yield the trials of a killed sweep that are not finished, then new ones."""
-        optuna = require("optuna", "sweep")
+        optuna = require("optuna")
         states = optuna.trial.TrialState
         tried = set[str]()
         for frozen in study.trials:
@@ -318,7 +318,7 @@ class Sweep:
         if self.search == "grid" and self.size == grid_size(self.space):
             yield from grid(self.space)
             return
-        optuna = require("optuna", "sweep")
+        optuna = require("optuna")
         known = -1
         while True:
             trials = study.get_trials(deepcopy=False)
@@ -333,7 +333,7 @@ class Sweep:
 
     def scored(self, study: Any) -> "list[Scored]":
         """The scores of the finished combinations, the best first. Ties keep their order."""
-        state = require("optuna", "sweep").trial.TrialState.COMPLETE
+        state = require("optuna").trial.TrialState.COMPLETE
         trials = study.get_trials(deepcopy=False, states=[state])
         scores = [self.job(each.params).result() for each in trials]
         return sorted(scores, key=lambda each: -each.mean)

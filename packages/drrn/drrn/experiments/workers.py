@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from drrn.errors import InputError
 from drrn.experiments.job import Job
-from drrn.processes import Service, ServiceError, report
+from textgames.errors import InputError
+from textgames.processes import Service, ServiceError, report
 
 ENDED = ("done", "failed", "lost")
 

@@ -8,10 +8,10 @@ pages: of the action with as many words on the page, of all actions with as many
 
 import numpy as np
 
-from drrn.arrays import Ids
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import Floats, Mask
 from drrn.text import Store
+from textgames.arrays import Ids
 
 
 class Elimination:

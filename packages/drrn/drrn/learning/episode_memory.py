@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids, ranges
 from drrn.learning import equations
 from drrn.learning.equations import BackwardOrder, Floats
 from drrn.learning.experience import Steps
@@ -19,6 +18,7 @@ from drrn.learning.menus import groups_by_width
 from drrn.models import Pages
 from drrn.settings import LearnerSettings
 from drrn.text import State
+from textgames.arrays import Ids, ranges
 
 
 class EpisodeMemory(Memory):

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drrn.arrays import Ids
+from textgames.arrays import Ids
 
 Q = NDArray[np.floating]
 Mask = NDArray[np.bool_]

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids
 from drrn.learning.equations import BackwardOrder, monte_carlo
 from drrn.learning.menus import Menus
 from drrn.text import State
+from textgames.arrays import Ids
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids, ranges
 from drrn.learning.elimination import Elimination
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import GREEDY, Floats, Probabilities, Q, greedy, softmax
@@ -25,6 +24,7 @@ from drrn.models.base import Pages
 from drrn.models.word_table import small_random
 from drrn.settings import Settings
 from drrn.text import Lexicon, State, Store
+from textgames.arrays import Ids, ranges
 
 
 class Optimism:

@@ -12,8 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drrn.arrays import Ids
-from drrn.errors import InputError
 from drrn.learning.equations import squared
 from drrn.learning.experience import Steps
 from drrn.learning.memory import Memory
@@ -22,6 +20,8 @@ from drrn.models.base import Model, Pages
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
 from drrn.text import State
+from textgames.arrays import Ids
+from textgames.errors import InputError
 
 Generators = Sequence[np.random.Generator]  # one for each replica
 Alpha = float | NDArray[np.float64]  # α of all replicas, or of each

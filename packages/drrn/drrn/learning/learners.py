@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from drrn import registry
-from drrn.errors import InputError
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.fast.return_learning import FastReturnLearning
 from drrn.learning.learner import Learner
 from drrn.models.base import Model
 from drrn.settings import Settings
+from textgames import registry
+from textgames.errors import InputError
 
 LEARNERS = {"q-learning": FastQLearning, "returns": FastReturnLearning}
 

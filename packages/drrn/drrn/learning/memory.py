@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids, starts_of
 from drrn.learning.experience import Steps
 from drrn.learning.menus import Menus
 from drrn.text import State, Store
+from textgames.arrays import Ids, starts_of
 
 # Random odd factors of the hashes of pages.
 FACTORS = np.random.default_rng(0x70616765).integers(1, 2**63, 4096, np.uint64) | np.uint64(1)

@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids, ranges, starts_of
 from drrn.models.base import NARROW
+from textgames.arrays import Ids, ranges, starts_of
 
 
 @dataclass(frozen=True, eq=False)

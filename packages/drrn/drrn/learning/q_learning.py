@@ -10,8 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drrn.arrays import Ids
-from drrn.errors import InputError
 from drrn.learning.equations import n_step_rewards, q_targets
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators, Learner
@@ -20,6 +18,8 @@ from drrn.models.base import NARROW, Model, Pages, Reader
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
 from drrn.text import State
+from textgames.arrays import Ids
+from textgames.errors import InputError
 
 
 class ReplayBuffer(Memory):

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from drrn.game.contract import Game, Observation, is_stopped
-from drrn.game.make import make
-from drrn.writing import words
+from textgames.game.contract import Game, Observation, is_stopped
+from textgames.openers import make
+from textgames.wording import words
 
 # α of softmax, discount γ, learning rate η
 ALPHA = 0.5

@@ -1,7 +1,7 @@
 """Learn from returns: store whole episodes, average the returns of each pair, fit Q to the means.
 
 A one-step target credits an action with the average over all histories that reach the next page.
-A return counts what really followed. docs/beyond.md shows what each part adds.
+A return counts what really followed. docs/lab/beyond.md shows what each part adds.
 """
 
 import math
@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids, ranges
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import GREEDY, Floats
 from drrn.learning.learner import Generators, Learner
@@ -21,6 +20,7 @@ from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings
 from drrn.text import State
+from textgames.arrays import Ids, ranges
 
 
 class Average:

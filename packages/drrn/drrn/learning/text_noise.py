@@ -8,12 +8,12 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from drrn.arrays import Ids
 from drrn.learning.learner import Generators
 from drrn.models.base import Model, Pages
 from drrn.models.encoders.vectors import VectorEncoder
 from drrn.settings import Settings
 from drrn.text import Lexicon, Store
+from textgames.arrays import Ids
 
 
 @dataclass(frozen=True)

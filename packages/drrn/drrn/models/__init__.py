@@ -2,8 +2,6 @@
 
 import torch
 
-from drrn import registry
-from drrn.errors import InputError
 from drrn.models.attention import AttentionEncoder
 from drrn.models.base import Model, Pages, pick
 from drrn.models.baselines import Linear, LookUpTable, MaxActionDQN, PerActionDQN, VerbObjectDQN
@@ -14,6 +12,8 @@ from drrn.models.encoders.recurrent import GRUEncoder, LSTMEncoder
 from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors, SentenceEncoder
 from drrn.text import Store
+from textgames import registry
+from textgames.errors import InputError
 
 MODELS: dict[str, type[Model]] = {
     "drrn": DRRN,

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.arrays import Ids
-from drrn.errors import InputError
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Encoder, Leaves, Shape, TextBatch, Weights
 from drrn.text import Lexicon, State, Store
+from textgames.arrays import Ids
+from textgames.errors import InputError
 
 NARROW = 64  # actions of a page up to which pages are padded to the widest of a batch
 

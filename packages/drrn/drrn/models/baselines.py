@@ -5,11 +5,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.arrays import Ids
-from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, pick
 from drrn.models.encoders.base import Encoder, Weights
+from textgames.arrays import Ids
+from textgames.errors import InputError
 
 
 class PerActionDQN(Model):

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from drrn import registry
-from drrn.arrays import Ids
-from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, pick
+from textgames import registry
+from textgames.arrays import Ids
+from textgames.errors import InputError
 
 
 class DRRN(Model):

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.arrays import Ids
 from drrn.models.base import Model, Pages, Readers, pick
 from drrn.models.encoders.base import Leaves, TextBatch, Weights
 from drrn.text import Lexicon
+from textgames.arrays import Ids
 
 UNKNOWN = -1
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.arrays import GAMMA, Ids, mix
 from drrn.text import Lexicon, Vocabulary
+from textgames.arrays import GAMMA, Ids, mix
 
 # Uniform in ±0.1: the sum over a bag of 75 words then has a spread of about 0.6, where tanh is
 # nearly linear, and initial Q-values differ by less than 1, so that softmax starts by exploring.

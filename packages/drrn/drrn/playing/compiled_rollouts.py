@@ -10,10 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids, ranges
-from drrn.compiled.game import Compiled, Lanes, Played, arrivals
-from drrn.errors import InputError
-from drrn.game.episodes import Episode
 from drrn.learning.equations import Floats, draw_actions, last_steps
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators
@@ -21,6 +17,10 @@ from drrn.learning.menus import Menus, groups_by_width
 from drrn.models import Model, Pages
 from drrn.playing.policies import Policy, Rollouts, probabilities_of
 from drrn.text import Store
+from textgames.arrays import Ids, ranges
+from textgames.compiled.game import Compiled, Lanes, Played, arrivals
+from textgames.errors import InputError
+from textgames.game.episodes import Episode
 
 
 class CompiledRollouts(Rollouts):

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from drrn.game.episodes import Summary, summarise
 from drrn.learning.learner import Alpha
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.settings import CANDIDATES, POLICIES
+from textgames.game.episodes import Summary, summarise
 
 
 @dataclass(frozen=True)

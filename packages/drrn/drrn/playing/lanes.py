@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.game.contract import (
+from textgames.errors import InputError
+from textgames.game.contract import (
     Game,
     Observation,
     another,
@@ -16,8 +16,8 @@ from drrn.game.contract import (
     is_stopped,
     most_copies_of,
 )
-from drrn.game.make import GameSpec, failure_of_user
-from drrn.processes import Service, ServiceError
+from textgames.openers import GameSpec, failure_of_user
+from textgames.processes import Service, ServiceError
 
 
 @dataclass(frozen=True, slots=True)

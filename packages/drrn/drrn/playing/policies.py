@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.errors import InputError, did_you_mean
-from drrn.game.episodes import Episode
 from drrn.learning.equations import Probabilities, Q, greedy, softmax
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Alpha, Generators
 from drrn.models import Model, Pages
 from drrn.settings import CANDIDATES
+from textgames.errors import InputError, did_you_mean
+from textgames.game.episodes import Episode
 
 # From a replica, the Q-values and the pages to the probabilities of their actions [N, A].
 Choose = Callable[[int, Q, Pages], Probabilities]

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids, starts_of
-from drrn.compiled.game import Compiled
-from drrn.game.contract import Observation
 from drrn.sentences import Floats, SentenceVectors, unit
-from drrn.writing import check_texts
+from textgames.arrays import Ids, starts_of
+from textgames.compiled.game import Compiled
+from textgames.game.contract import Observation
+from textgames.wording import check_texts
 
 ENDS = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|\s*\n\s*")  # of sentences
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from drrn.game.contract import Game, step_limit_of
-from drrn.game.episodes import Episode, Visits
 from drrn.learning.equations import draw_actions
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators
@@ -19,6 +17,8 @@ from drrn.playing.lanes import LanePage, Lanes, LocalLanes
 from drrn.playing.policies import Policy, Rollouts, probabilities_of
 from drrn.playing.recall import Memory, Recall, remember
 from drrn.text import Store
+from textgames.game.contract import Game, step_limit_of
+from textgames.game.episodes import Episode, Visits
 
 Choice = tuple[int, float]  # the index of an action, and its probability
 

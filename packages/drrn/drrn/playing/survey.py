@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import Ids
-from drrn.compiled.history import History
-from drrn.game.contract import Game
-from drrn.game.episodes import episode, random_policy
 from drrn.learning.equations import BackwardOrder, group_means, monte_carlo
 from drrn.learning.experience import reward_factor
 from drrn.reading import ON_PAGE, Lookup
 from drrn.settings import STRONG, Settings
-from drrn.writing import words
+from textgames.arrays import Ids
+from textgames.compiled.history import History
+from textgames.game.contract import Game
+from textgames.game.episodes import episode, random_policy
+from textgames.wording import words
 
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 Floats = NDArray[np.float64]
 

@@ -12,19 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from drrn import registry
-from drrn.compiled.compile import compile_game
-from drrn.compiled.game import Compiled
-from drrn.compiled.history import History, with_history
-from drrn.compiled.solve import Score, policy_score
-from drrn.errors import InputError
-from drrn.files import json_bytes
-from drrn.game.contract import Observation, step_limit_of
-from drrn.game.episodes import Visits
-from drrn.game.make import GameSpec, as_game, open_game
 from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
-from drrn.notebook import html
 from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.lanes import lanes_of
@@ -41,7 +30,18 @@ from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
-from drrn.writing import counted
+from textgames import registry
+from textgames.compiled.compile import compile_game
+from textgames.compiled.game import Compiled
+from textgames.compiled.history import History, with_history
+from textgames.compiled.solve import Score, policy_score
+from textgames.errors import InputError
+from textgames.files import json_bytes
+from textgames.game.contract import Observation, step_limit_of
+from textgames.game.episodes import Visits
+from textgames.notebook import html
+from textgames.openers import GameSpec, as_game, open_game
+from textgames.wording import counted
 
 Q = NDArray[np.float32]
 

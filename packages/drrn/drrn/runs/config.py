@@ -10,13 +10,13 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from drrn import registry
-from drrn.errors import InputError
-from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
-from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, DAMAGE, check_files, read_json
 from drrn.settings import Flat, Settings, recipe, settings_for
-from drrn.version import __version__
+from textgames import registry
+from textgames.errors import InputError
+from textgames.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
+from textgames.openers import GameSpec, spec_of
+from textgames.version import __version__
 
 CODE_SETTINGS = ("model", "interaction", "encoder", "action_encoder", "learner", "sentences")
 GAME_SOURCE = "game"  # may be `module:name`, as well
@@ -35,7 +35,7 @@ def recommended_settings(game: Game) -> dict[str, Any]:
     cannot be compiled are not known in advance, so there α is relative to their spread, unless the
     game recommends an α.
     """
-    from drrn.compiled.compile import can_be_compiled
+    from textgames.compiled.compile import can_be_compiled
 
     settings = {**PAPER_GAMES.get(title_of(game), {}), **training_of(game)}
     if "alpha" in settings or can_be_compiled(game):

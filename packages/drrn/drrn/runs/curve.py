@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import require
-from drrn.files import write_atomically
 from drrn.runs.scores import ReferenceScores, RoundScores
-from drrn.writing import visible
+from textgames.errors import require
+from textgames.files import write_atomically
+from textgames.wording import visible
 
 GREY = "#888888"
 GREEN = "#3a8f4d"
@@ -48,9 +48,9 @@ def draw_curves(
         title: Of the figure.
         paths: Files to write. Their suffixes determine the formats.
     """
-    matplotlib = require("matplotlib", "plot")
+    matplotlib = require("matplotlib")
     matplotlib.use("Agg")
-    pyplot = require("matplotlib.pyplot", "plot")
+    pyplot = require("matplotlib.pyplot", "matplotlib")
     figure, axes = pyplot.subplots(figsize=(7.5, 4.8), layout="constrained")
     best = [v for name, v in references.items() if v is not None and name.startswith("best")]
     limit = max(best, default=math.inf)

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from drrn import registry
-from drrn.errors import InputError, require
-from drrn.files import make_folder, write_atomically
-from drrn.processes import temporary_folder
 from drrn.runs import storage
 from drrn.runs.run import Run, config_bytes
 from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, CURVE, HASHES, WEIGHTS, WORDS
+from textgames import registry
+from textgames.errors import InputError, require
+from textgames.files import make_folder, write_atomically
+from textgames.processes import temporary_folder
 
 HASHED = (storage.ROWS, storage.METRICS, storage.SCORES, storage.MEMORY, WORDS, WEIGHTS)
 SHARED = (CONFIG, *HASHED, CHECKPOINT, HASHES, CARD, CURVE)
@@ -79,8 +79,8 @@ def pull_run(repository: str, out: Path, *, revision: str | None = None) -> None
 
 
 def _hub_api() -> Any:
-    hub = require("huggingface_hub", "hub")
-    utilities = require("huggingface_hub.utils", "hub")
+    hub = require("huggingface_hub")
+    utilities = require("huggingface_hub.utils", "huggingface_hub")
     utilities.logging.set_verbosity_error()
     if not sys.stderr.isatty():
         utilities.disable_progress_bars()
@@ -123,7 +123,7 @@ def _remove_folders(config: dict[str, Any]) -> None:
 @contextlib.contextmanager
 def _hub_errors(repository: str) -> Iterator[None]:
     """Turn errors of the Hub, and of the network libraries below it, into an `InputError`."""
-    errors = require("huggingface_hub.errors", "hub")
+    errors = require("huggingface_hub.errors", "huggingface_hub")
     offline = errors.LocalEntryNotFoundError
     try:
         yield

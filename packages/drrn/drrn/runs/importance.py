@@ -5,8 +5,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from drrn.game.contract import Observation
-from drrn.writing import UNSPACED, visible
+from textgames.game.contract import Observation
+from textgames.wording import UNSPACED, visible
 
 # A character of a script without spaces, or a run of letters and digits, like `writing.words`.
 WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_])+(?:['’](?:(?![{UNSPACED}])[^\W_])+)*")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.errors import InputError
 from drrn.settings import PAPER, ModelSettings, Settings
 from drrn.text import Store, Vocabulary
+from textgames.errors import InputError
 
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 SLOTS = {"sgd": 0, "adam": 2}  # numbers that an optimiser keeps for each weight
 SIZES = (

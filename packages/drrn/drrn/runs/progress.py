@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.errors import InputError
-from drrn.files import decode, read_bytes, read_csv
 from drrn.settings import Settings
+from textgames.errors import InputError
+from textgames.files import decode, read_bytes, read_csv
 
 if TYPE_CHECKING:
     from drrn.learning.experience import Steps

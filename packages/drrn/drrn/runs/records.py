@@ -28,12 +28,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from drrn.game.contract import Game, Observation, another, close, ending_of
-from drrn.game.episodes import Policy, episode, random_policy
 from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
 from drrn.runs.run import Run
+from textgames.game.contract import Game, Observation, another, close, ending_of
+from textgames.game.episodes import Policy, episode, random_policy
 
 Trainer = Any  # `drrn.runs.trainer.Trainer`
 Page = tuple[str, tuple[str, ...]]

@@ -29,13 +29,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from drrn.errors import InputError, require
-from drrn.files import json_bytes, make_folder, remove_leftovers
-from drrn.game.contract import Game
-from drrn.game.make import GameSpec, spec_for
-from drrn.notebook import Picture
-from drrn.pages import rendered
-from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, record_start, spec_from
 from drrn.runs.progress import Progress, read_progress
@@ -53,12 +46,19 @@ from drrn.runs.storage import (
     WORDS,
 )
 from drrn.settings import PAPER, POLICIES, Settings
-from drrn.writing import visible
+from textgames.errors import InputError, require
+from textgames.files import json_bytes, make_folder, remove_leftovers
+from textgames.game.contract import Game
+from textgames.notebook import Picture
+from textgames.openers import GameSpec, spec_for
+from textgames.pages import rendered
+from textgames.processes import is_locked, locked
+from textgames.wording import visible
 
 if TYPE_CHECKING:
-    from drrn.compiled.game import Compiled
     from drrn.runs.records import LearningRecord
     from drrn.text import State
+    from textgames.compiled.game import Compiled
 
 LOCK = ".lock"
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
@@ -217,14 +217,14 @@ class Run:
 
     def frame(self) -> Any:
         """The rows of evaluations.csv as a pandas DataFrame (needs pandas)."""
-        return require("pandas", "notebook").DataFrame(self.rows())
+        return require("pandas").DataFrame(self.rows())
 
     def plot(self) -> Picture:
         """The learning curve, with random play and the best possible score."""
         self.round()
         title = self.config["game"]["title"]
         svg = scores.rounds_svg(title, self.rounds(), self.reference())
-        require("jinja2", "cli")
+        require("jinja2")
         return Picture(svg or "", f"learning curve of {self.folder}")
 
     def __repr__(self) -> str:
@@ -379,7 +379,7 @@ class Run:
         source = config["game"]["source"]
         paper = PAPER.flat()
         text = rendered(
-            "model_card.md",
+            "drrn/model_card.md",
             config=config,
             source=Path(source).name if source else "a Python object without a name",
             seeds=Settings.from_flat(settings).run.seeds,

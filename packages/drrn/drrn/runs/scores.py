@@ -16,19 +16,25 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn import notebook
-from drrn.errors import InputError
-from drrn.files import decode, read_bytes, read_csv
-from drrn.game.contract import Game, another, evaluation_game_of, highest_return_of, step_limit_of
-from drrn.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
 from drrn.runs.progress import means_by_round
 from drrn.settings import POLICIES, Settings
+from textgames import notebook
+from textgames.errors import InputError
+from textgames.files import decode, read_bytes, read_csv
+from textgames.game.contract import (
+    Game,
+    another,
+    evaluation_game_of,
+    highest_return_of,
+    step_limit_of,
+)
+from textgames.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
 
 if TYPE_CHECKING:
-    from drrn.compiled.game import Compiled
     from drrn.playing.evaluation import Evaluation
+    from textgames.compiled.game import Compiled
 
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 MEASURES = ("final_reward", "return", "steps", "stopped")
 POLICY_COLUMNS = [f"{policy}_{measure}" for policy in POLICIES for measure in MEASURES]
@@ -223,7 +229,7 @@ def reference_scores(game: Game, compiled: Compiled | None, episodes: int) -> Re
         best = highest_return_of(game)
         differs = best is not None or abs(total - random) > 1e-9
         return ReferenceScores(random, None, total if differs else None, best)
-    from drrn.compiled.solve import random_play
+    from textgames.compiled.solve import random_play
 
     random_score = random_play(compiled, step_limit_of(game))
     scores = ReferenceScores(random_score.final_reward, _best(compiled, None))
@@ -233,7 +239,7 @@ def reference_scores(game: Game, compiled: Compiled | None, episodes: int) -> Re
 
 
 def _best(compiled: Compiled, discount: float | None) -> float | None:
-    from drrn.compiled.solve import best
+    from textgames.compiled.solve import best
 
     try:
         return best(compiled, discount).score
@@ -248,7 +254,7 @@ def compiled_or_none(
 
     `progress` is called with the number of states visited so far.
     """
-    from drrn.compiled.compile import MOST_STATES, can_be_compiled, compile_game
+    from textgames.compiled.compile import MOST_STATES, can_be_compiled, compile_game
 
     if settings.model.rereads or not can_be_compiled(game):
         return None

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from drrn import files
-from drrn.errors import InputError
-from drrn.files import json_bytes, write_atomically
+from textgames import files
+from textgames.errors import InputError
+from textgames.files import json_bytes, write_atomically
 
 CONFIG = "config.json"
 ROWS = "evaluations.csv"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.errors import InputError, require
 from drrn.runs.storage import DAMAGE, read_bytes
 from drrn.text import State
+from textgames.errors import InputError, require
 
 EDITION = 4  # of checkpoints; raised whenever their contents change
 ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
@@ -23,7 +23,7 @@ def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> b
 
     Give at most one key of metadata: the library writes several in no fixed order.
     """
-    library = require("safetensors.numpy", "torch")
+    library = require("safetensors.numpy", "safetensors")
     in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     data: bytes = library.save(in_order, dict(metadata) if metadata else None)
     return data
@@ -31,7 +31,7 @@ def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> b
 
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     """The arrays and the metadata of a safetensors file. One that is cut short is refused."""
-    library = require("safetensors", "torch")
+    library = require("safetensors")
     read_bytes(path)  # a file that cannot be read has its own message
     try:
         with library.safe_open(path, framework="numpy") as file:

@@ -12,10 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from drrn.compiled.history import with_history
-from drrn.errors import InputError
-from drrn.game.contract import Game, another, evaluation_game_of, fingerprint_of, step_limit_of
-from drrn.game.make import GameSpec, spec_of
 from drrn.learning.experience import RewardScale, Steps
 from drrn.learning.exploration import Optimism
 from drrn.learning.learner import Generators
@@ -37,9 +33,13 @@ from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
 from drrn.settings import POLICIES, Settings
 from drrn.text import State, Store
-from drrn.writing import counted
+from textgames.compiled.history import with_history
+from textgames.errors import InputError
+from textgames.game.contract import Game, another, evaluation_game_of, fingerprint_of, step_limit_of
+from textgames.openers import GameSpec, spec_of
+from textgames.wording import counted
 
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 INTERRUPTED = (
     "the last round was interrupted while it learned, so part of it is learned twice; for the "
@@ -205,8 +205,8 @@ class Trainer:
 
         A terminal has a progress bar meanwhile, a notebook a curve that grows.
         """
-        from drrn.notebook import live_display
-        from drrn.progress import tracked
+        from textgames.notebook import live_display
+        from textgames.progress import tracked
 
         show = live_display()
         rounds = self.settings.run.rounds

@@ -1,4 +1,4 @@
-"""`drrn annotate STORY`: write a TOML to start from, with every ending listed."""
+"""`storytest annotate STORY`: write a TOML to start from, with every ending listed."""
 
 import argparse
 import json
@@ -7,22 +7,22 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from drrn.cli.terminal import clear_status, open_game, status_line
-from drrn.errors import InputError
-from drrn.game.contract import title_of
-from drrn.stories.authored import Explorable, explorable
-from drrn.stories.playtest.findings import ERROR, Ending, Findings
-from drrn.stories.playtest.playtest import inspect_game
-from drrn.stories.twine.layout import RestartLinks
-from drrn.stories.twine.script import DEFAULT_ANSWER
-from drrn.writing import counted, one_line, visible_json
+from storytest.authored import Explorable, explorable
+from storytest.playtest.findings import ERROR, Ending, Findings
+from storytest.playtest.playtest import inspect_game
+from storytest.twine.layout import RestartLinks
+from storytest.twine.script import DEFAULT_ANSWER
+from textgames.errors import InputError
+from textgames.game.contract import title_of
+from textgames.terminal import clear_status, open_game, status_line
+from textgames.wording import counted, one_line, visible_json
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def run(options: argparse.Namespace) -> None:
     """Write the TOML."""
-    game = explorable(open_game(options), "drrn annotate")
+    game = explorable(open_game(options), "storytest annotate")
     story = Path(game.story.source)
     path = options.out or story.with_suffix(".toml")
     if path.exists():
@@ -41,12 +41,12 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
     # A TOML whose story is in another folder needs --outside.
     is_inside = path.resolve().parent in story.resolve().parents
-    command = f"drrn play {path}{'' if is_inside else ' --outside'}"
+    command = f"storytest play {path}{'' if is_inside else ' --outside'}"
     count = counted(sum(1 for _ in _endings(findings)), "ending")
     print(f"{path}: {count}; fill in what each is worth (its reward), then run: {command}")
     if not findings.complete:
         missing = "Not every page was visited, so endings may be missing"
-        print(f"{missing}; drrn test {path} looks for them")
+        print(f"{missing}; storytest {path} looks for them")
 
 
 def annotation(game: Explorable, findings: Findings, story: str) -> str:
@@ -65,7 +65,7 @@ def annotation(game: Explorable, findings: Findings, story: str) -> str:
         lines.append(f"# restart = []  # if these links are choices, not restarts: {restarts}")
     if not findings.complete:
         count = counted(findings.states, "state")
-        lines.append(f"# Visited only {count}; drrn test may find more endings.")
+        lines.append(f"# Visited only {count}; storytest may find more endings.")
     names = sorted(game.asked)
     if names:
         lines += ["", "[inputs]  # answers to what the story asks"]
@@ -74,7 +74,7 @@ def annotation(game: Explorable, findings: Findings, story: str) -> str:
         lines += ["", "[[ending]]", f"# … {_printable(one_line(words))}"]
         if findings.is_dead_end(ending):
             lines.append(
-                "# Does it end here? If not, delete this table; drrn test then reports it."
+                "# Does it end here? If not, delete this table; storytest then reports it."
             )
         lines += [*_conditions(game, ending, words), f"reward = {ending.reward:g}"]
     return "\n".join(lines) + "\n"

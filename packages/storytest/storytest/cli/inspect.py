@@ -1,28 +1,38 @@
-"""`drrn inspect GAME`: statistics, endings and their probabilities, the best play, a map."""
+"""`storytest inspect GAME`: statistics, endings and their probabilities, the best play, a map."""
 
 import argparse
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
-from drrn.cli import terminal
-from drrn.compiled.compile import compile_game
-from drrn.compiled.game import Compiled
-from drrn.document import Block, Bullets, Document, Fact, Facts, Section, Table, literal, to_text
-from drrn.errors import InputError
-from drrn.files import write
-from drrn.game.contract import Game, close
-from drrn.stories.authored import EXPLORE_LIMIT
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.map.story_map import story_map
-from drrn.stories.map.svg import check_map_file, story_map_svg
-from drrn.stories.playtest.budget import Budget
-from drrn.stories.playtest.findings import Findings, Play, Statistics
-from drrn.stories.playtest.playtest import inspect_game
-from drrn.stories.playtest.report import endings_table
-from drrn.stories.playtest.solve import walkthrough
-from drrn.stories.twine.rules import DEFAULT_SET
-from drrn.writing import counted, percent, visible
+from storytest.authored import EXPLORE_LIMIT
+from storytest.hosted.game import HostedGame
+from storytest.map.story_map import story_map
+from storytest.map.svg import check_map_file, story_map_svg
+from storytest.playtest.budget import Budget
+from storytest.playtest.findings import Findings, Play, Statistics
+from storytest.playtest.playtest import inspect_game
+from storytest.playtest.report import endings_table
+from storytest.playtest.solve import walkthrough
+from storytest.twine.rules import DEFAULT_SET
+from textgames import terminal
+from textgames.compiled.compile import compile_game
+from textgames.compiled.game import Compiled
+from textgames.document import (
+    Block,
+    Bullets,
+    Document,
+    Fact,
+    Facts,
+    Section,
+    Table,
+    literal,
+    to_text,
+)
+from textgames.errors import InputError
+from textgames.files import write
+from textgames.game.contract import Game, close
+from textgames.wording import counted, percent, visible
 
 
 def run(options: argparse.Namespace) -> None:
@@ -189,7 +199,7 @@ def _endings(findings: Findings) -> Block:
 
 
 def _author_hint(findings: Findings, command: str) -> str:
-    """Count what drrn test reports in detail."""
+    """Count what storytest reports in detail."""
     counts = []
     if findings.never_reached:
         counts.append(f"{counted(len(findings.never_reached), 'passage')} never reached")
@@ -198,4 +208,4 @@ def _author_hint(findings: Findings, command: str) -> str:
     if findings.unplayable:
         counts.append(f"{counted(len(findings.unplayable), 'problem')} in the source")
     details = "; ".join(counts) or "Paths to each ending, coverage, values of variables"
-    return f"{details}: see `drrn test {literal(command or findings.name)}`."
+    return f"{details}: see `storytest {literal(command or findings.name)}`."

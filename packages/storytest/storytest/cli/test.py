@@ -1,4 +1,4 @@
-"""`drrn test STORY`: play-test a story: its problems, endings, coverage and expectations."""
+"""`storytest STORY`: play-test a story: its problems, endings, coverage and expectations."""
 
 import argparse
 import json
@@ -9,20 +9,20 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from drrn.cli import terminal
-from drrn.document import Document, github_annotations, to_html, to_markdown, to_text
-from drrn.errors import InputError, require
-from drrn.files import slug, write
-from drrn.game.contract import Game, close, title_of
-from drrn.processes import cores
-from drrn.stories.authored import AuthoredGame
-from drrn.stories.map.svg import check_map_file, legend_html, story_map_svg
-from drrn.stories.playtest.checks import require_playable
-from drrn.stories.playtest.clicks import ClickPath, write_path
-from drrn.stories.playtest.findings import Findings, Problem
-from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.playtest.report import headline, report
-from drrn.writing import visible, visible_json
+from storytest.authored import AuthoredGame
+from storytest.map.svg import check_map_file, legend_html, story_map_svg
+from storytest.playtest.checks import require_playable
+from storytest.playtest.clicks import ClickPath, write_path
+from storytest.playtest.findings import Findings, Problem
+from storytest.playtest.playtest import StoryTest
+from storytest.playtest.report import headline, report
+from textgames import terminal
+from textgames.document import Document, github_annotations, to_html, to_markdown, to_text
+from textgames.errors import InputError, require
+from textgames.files import slug, write
+from textgames.game.contract import Game, close, title_of
+from textgames.processes import cores
+from textgames.wording import visible, visible_json
 
 ALL_LISTED = "all of them with --format json"
 REPORTS = {".html": "html", ".md": "markdown", ".json": "json", ".txt": "text"}  # by suffix
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         _print_report(test, findings, options)
         if folder:
             count = _write_paths(findings, folder)
-            hint = "replay one with drrn play GAME --path FILE"
+            hint = "replay one with storytest play GAME --path FILE"
             terminal.warn(f"{folder}: {count:,} paths written; {hint}")
         if options.map:  # after the report: a map may be slow, or fail
             write(options.map, story_map_svg(test.story_map(findings)))
@@ -67,7 +67,7 @@ def _check_out(options: argparse.Namespace) -> None:
     """Refuse a file that cannot be written, before the test takes its time."""
     out: Path | None = options.out
     if options.format in ("html", "markdown", "github") or out:
-        require("jinja2", "cli")
+        require("jinja2")
     if out is None:
         return
     if out.suffix.lower() not in REPORTS:
@@ -112,7 +112,7 @@ def _toml_of(story: str) -> Path:
 
 def _page(document: Document, test: StoryTest, findings: Findings, story: str) -> str:
     """The report as a self-contained page with the map."""
-    from drrn.pages import rendered, safe_markup
+    from textgames.pages import rendered, safe_markup
 
     map_svg = ""
     legend = ""
@@ -125,7 +125,7 @@ def _page(document: Document, test: StoryTest, findings: Findings, story: str) -
     body = to_html(document, limit=300, hint=ALL_LISTED)
     parts = {"body": body, "map": map_svg, "legend": legend}
     markup = {name: safe_markup(text) for name, text in parts.items()}
-    return rendered("story_page.html", title=title_of(test.game), story=story, **markup)
+    return rendered("storytest/story_page.html", title=title_of(test.game), story=story, **markup)
 
 
 def _print_for_github(document: Document, findings: Findings) -> None:
@@ -160,7 +160,7 @@ def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
             yield f"ending {ending.name}", ending.last_words, ending.path
 
 
-# --- drrn test --watch: tests a story again whenever one of its files is saved
+# --- storytest --watch: tests a story again whenever one of its files is saved
 
 NUMBER = re.compile(r"\d+")  # a count in a problem's text varies from test to test
 

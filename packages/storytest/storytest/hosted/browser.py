@@ -14,15 +14,15 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.stories.hosted import patterns
-from drrn.stories.hosted.engine import (
+from storytest.hosted import patterns
+from storytest.hosted.engine import (
     CALL_SECONDS,
     Isolate,
     IsolateError,
     OutOfMemoryError,
     TimedOutError,
 )
+from textgames.errors import InputError
 
 # Files under js/, in the order of loading.
 BROWSER = (
@@ -98,7 +98,7 @@ def _operand_end(text: str, start: int) -> int:
 @cache
 def scripts(names: tuple[str, ...]) -> str:
     """The text of our JavaScript files, concatenated."""
-    folder = resources.files("drrn.stories.hosted") / "js"
+    folder = resources.files("storytest.hosted") / "js"
     return "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 

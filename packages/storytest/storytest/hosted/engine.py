@@ -16,8 +16,8 @@ import weakref
 from contextlib import AbstractContextManager
 from typing import Any
 
-from drrn.errors import require
-from drrn.processes import Service, ServiceError, add_work, limit_memory
+from textgames.errors import require
+from textgames.processes import Service, ServiceError, add_work, limit_memory
 
 CALL_SECONDS = 20.0  # default time limit of a script
 MEGABYTES = 256  # default memory of a page
@@ -50,7 +50,7 @@ class Isolate(AbstractContextManager["Isolate"]):
     _service: Service | None = None
 
     def __init__(self, *, megabytes: int = MEGABYTES, grace: float = 5.0) -> None:
-        require("py_mini_racer", "twine")
+        require("py_mini_racer", "mini-racer")
         self.grace = grace
         self._error: IsolateError | None = None  # after which it cannot be used
         self._is_busy = False  # a script was not answered, or did not end: it may still run
@@ -142,7 +142,7 @@ class Engine:
 
     def __init__(self, longest: int = 2**26) -> None:
         self.longest = longest
-        self.library: Any = require("py_mini_racer", "twine")
+        self.library: Any = require("py_mini_racer", "mini-racer")
         self.library.init_mini_racer(flags=V8_FLAGS, ignore_duplicate_init=True)
         self.context: AbstractContextManager[Any] | None = None
         self.racer: Any = None

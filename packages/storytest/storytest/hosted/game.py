@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from drrn.compiled.search import BreadthFirst, Face, States, refusal
-from drrn.game.contract import Observation
-from drrn.stories.authored import HOSTED, Explorable, Position, Progress
-from drrn.stories.hosted import patterns
-from drrn.stories.hosted.identity import RepeatedLinks, likely_answers
-from drrn.stories.hosted.stage import Moment, OutOfTimeError, Stage
-from drrn.stories.hosted.variables import is_shared
-from drrn.stories.search import LostError, UnlistedError, clock
-from drrn.stories.twine.layout import judge_page
-from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Link, Page, Problem, Script
-from drrn.stories.twine.story import Passage, Story, letters_of
-from drrn.stories.twine.values import Value
+from storytest.authored import HOSTED, Explorable, Position, Progress
+from storytest.hosted import patterns
+from storytest.hosted.identity import RepeatedLinks, likely_answers
+from storytest.hosted.stage import Moment, OutOfTimeError, Stage
+from storytest.hosted.variables import is_shared
+from storytest.search import LostError, UnlistedError, clock
+from storytest.twine.layout import judge_page
+from storytest.twine.rules import Rules
+from storytest.twine.script import Link, Page, Problem, Script
+from storytest.twine.story import Passage, Story, letters_of
+from storytest.twine.values import Value
+from textgames.compiled.search import BreadthFirst, Face, States, refusal
+from textgames.game.contract import Observation
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from drrn.stories.hosted import patterns
-from drrn.stories.hosted.session import HostedPage
-from drrn.stories.hosted.variables import Lookahead, settings_in
-from drrn.stories.twine.script import Link
-from drrn.stories.twine.story import Passage, Story, letters_of, split_link
+from storytest.hosted import patterns
+from storytest.hosted.session import HostedPage
+from storytest.hosted.variables import Lookahead, settings_in
+from storytest.twine.script import Link
+from storytest.twine.story import Passage, Story, letters_of, split_link
 
 # Formats whose variables start with a dollar sign wherever they are named.
 DOLLAR_FORMATS = ("harlowe", "sugarcube")

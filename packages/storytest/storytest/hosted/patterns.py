@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drrn.files import read_toml
+from textgames.files import read_toml
 
 if TYPE_CHECKING:
 

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.stories.hosted import browser
-from drrn.stories.hosted.engine import (
+from storytest.hosted import browser
+from storytest.hosted.engine import (
     MEGABYTES,
     Isolate,
     IsolateError,
     OutOfMemoryError,
     TimedOutError,
 )
-from drrn.stories.twine.layout import lay_out
-from drrn.stories.twine.script import Link
+from storytest.twine.layout import lay_out
+from storytest.twine.script import Link
+from textgames.errors import InputError
 
 MAX_ANSWER = 2**24  # characters of a page or of a saved state
 # Half of a character, left by scripts that cut texts; no file can store it.

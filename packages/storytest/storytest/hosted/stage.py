@@ -13,12 +13,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.stories.hosted.identity import Click, Identity
-from drrn.stories.hosted.session import HostedPage, Session
-from drrn.stories.limits import LIMITS, Limits
-from drrn.stories.search import LostError, UnlistedError, clock
-from drrn.stories.twine.script import EveryDraw
+from storytest.hosted.identity import Click, Identity
+from storytest.hosted.session import HostedPage, Session
+from storytest.limits import LIMITS, Limits
+from storytest.search import LostError, UnlistedError, clock
+from storytest.twine.script import EveryDraw
+from textgames.errors import InputError
 
 
 class OutOfTimeError(Exception):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from drrn.stories.hosted import patterns
-from drrn.stories.twine.story import RECOGNITION, Passage, Story
+from storytest.hosted import patterns
+from storytest.twine.story import RECOGNITION, Passage, Story
 
 SHARED_TAGS = frozenset(RECOGNITION["shared_tags"].split())  # displayed with any page
 SIDE_BAR = frozenset(RECOGNITION["side_bar"].split())  # of SugarCube

@@ -19,9 +19,9 @@ from graphlib import TopologicalSorter
 
 import numpy as np
 
-from drrn.compiled.chain import strong_components
-from drrn.stories.map.story_map import UNWRITTEN, StoryMap
-from drrn.writing import percent
+from storytest.map.story_map import UNWRITTEN, StoryMap
+from textgames.compiled.chain import strong_components
+from textgames.wording import percent
 
 NARROW_LETTERS = frozenset(" iIjltfr.,:;!|'’()[]")
 BROAD_LETTERS = frozenset("mwMW@%—…↩→")

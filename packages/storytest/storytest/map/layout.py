@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from drrn.stories.map.layers import SHAPE, Box, Layers, Link, Shape, make_boxes, make_layers
-from drrn.stories.map.story_map import StoryMap
+from storytest.map.layers import SHAPE, Box, Layers, Link, Shape, make_boxes, make_layers
+from storytest.map.story_map import StoryMap
 
 BOX = "box"
 FORWARD = "on"

@@ -12,15 +12,15 @@ from functools import cached_property
 
 import numpy as np
 
-from drrn.arrays import ranges
-from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.game import Compiled, Floats, Ints
-from drrn.compiled.search import EndingId, first_words
-from drrn.game.contract import THE_END
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import Source
-from drrn.stories.playtest.evidence import Evidence, PageRecord
-from drrn.stories.playtest.findings import Findings
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.coverage import Source
+from storytest.playtest.evidence import Evidence, PageRecord
+from storytest.playtest.findings import Findings
+from textgames.arrays import ranges
+from textgames.compiled.chain import Chain, uniform
+from textgames.compiled.game import Compiled, Floats, Ints
+from textgames.compiled.search import EndingId, first_words
+from textgames.game.contract import THE_END
 
 Edge = tuple[int, int]  # source and target
 Point = tuple[float, float]

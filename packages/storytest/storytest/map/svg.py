@@ -5,15 +5,15 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from drrn.compiled.compile import compile_game
-from drrn.errors import InputError, require
-from drrn.game.contract import Game, title_of
-from drrn.notebook import Picture
-from drrn.pages import rendered
-from drrn.stories.map.layers import Page, breadth, shorten
-from drrn.stories.map.layout import Layout, Line
-from drrn.stories.map.story_map import UNREACHED, UNWRITTEN, WRONG, StoryMap, story_map
-from drrn.writing import counted, one_line
+from storytest.map.layers import Page, breadth, shorten
+from storytest.map.layout import Layout, Line
+from storytest.map.story_map import UNREACHED, UNWRITTEN, WRONG, StoryMap, story_map
+from textgames.compiled.compile import compile_game
+from textgames.errors import InputError, require
+from textgames.game.contract import Game, title_of
+from textgames.notebook import Picture
+from textgames.pages import rendered
+from textgames.wording import counted, one_line
 
 NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 NOT_TRIED = "not tried"
@@ -21,7 +21,7 @@ NOT_TRIED = "not tried"
 
 def check_map_file(file: Path) -> None:
     """Raise InputError if a map cannot be written to a file. Existing files are not overwritten."""
-    require("jinja2", "cli")
+    require("jinja2")
     if file.suffix.lower() != ".svg":
         raise InputError(f"{file}: a map is an SVG file; choose a name that ends in .svg")
     if file.exists():
@@ -43,12 +43,12 @@ def story_map_svg(story: StoryMap, *, with_style: bool = True, legend: bool = Tr
     Without its style, the page must load `map.css`, as if inline styles are forbidden.
     """
     drawing = Drawing(_cleaned(story), legend)
-    return rendered("story_map.svg", drawing=drawing, with_style=with_style).lstrip()
+    return rendered("storytest/story_map.svg", drawing=drawing, with_style=with_style).lstrip()
 
 
 def legend_html(story: StoryMap) -> str:
     """Write the legend of a map as a list in HTML, for a page that shows it outside the map."""
-    return rendered("map_legend.html", story=story).lstrip()
+    return rendered("storytest/map_legend.html", story=story).lstrip()
 
 
 def _cleaned(story: StoryMap) -> StoryMap:

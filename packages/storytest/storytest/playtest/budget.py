@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from drrn.stories.search import clock
+from storytest.search import clock
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,19 @@ close to their bound are unsure.
 import math
 from dataclasses import dataclass
 
-from drrn.compiled.search import EndingId
-from drrn.errors import InputError
-from drrn.game.contract import Game
-from drrn.stories.authored import Explorable
-from drrn.stories.open_story import INSTALL, has_mini_racer
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import Source
-from drrn.stories.playtest.evidence import EndingRecord, Evidence
-from drrn.stories.playtest.findings import FAILED, LOOP, PASSED, TRAP, UNSURE, Check, Findings
-from drrn.stories.playtest.solve import Solution, longer_than
-from drrn.stories.twine import native
-from drrn.stories.twine.rules import Bound, Expectation
-from drrn.writing import counted, one_line, percent
+from storytest.authored import Explorable
+from storytest.open_story import INSTALL, has_mini_racer
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.coverage import Source
+from storytest.playtest.evidence import EndingRecord, Evidence
+from storytest.playtest.findings import FAILED, LOOP, PASSED, TRAP, UNSURE, Check, Findings
+from storytest.playtest.solve import Solution, longer_than
+from storytest.twine import native
+from storytest.twine.rules import Bound, Expectation
+from textgames.compiled.search import EndingId
+from textgames.errors import InputError
+from textgames.game.contract import Game
+from textgames.wording import counted, one_line, percent
 
 _Verdict = tuple[str, str, ClickPath | None, str]  # status, result, a path, its passage
 
@@ -169,7 +169,7 @@ def require_playable(game: Game) -> None:
         return
     cure = "publish it as .html and test that"
     if is_sugarcube:
-        cure = "add it with drrn formats add sugarcube" if has_mini_racer() else INSTALL
+        cure = "add it with storytest formats add sugarcube" if has_mini_racer() else INSTALL
     what = f"{len(passages):,} of {counted(len(source.pages), 'passage')} cannot be played"
     raise InputError(
         f"{source.story.source}: {what} without the story's own format; {cure}, or test the rest "

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import read_text
-from drrn.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.search import LostError, UnlistedError
+from storytest.hosted.game import HostedGame
+from storytest.search import LostError, UnlistedError
+from textgames.errors import InputError
+from textgames.files import read_text
+from textgames.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
 
 NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+)([ct]?))?")  # a path as `ClickPath.numbers` writes it
 
@@ -73,7 +73,7 @@ def read_path(file: Path) -> ClickPath:
         return path_of(json.loads(text))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(
-            f"{file}: not a path written by drrn test; use a text file with one action per line"
+            f"{file}: not a path written by storytest; use a text file with one action per line"
         ) from error
 
 

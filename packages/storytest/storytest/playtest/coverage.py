@@ -5,22 +5,22 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from drrn.compiled.search import EndingId
-from drrn.errors import did_you_mean
-from drrn.game.contract import Game
-from drrn.stories.authored import INK, NATIVE, AuthoredGame
-from drrn.stories.hosted import patterns
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.hosted.variables import condition_around, is_shared
-from drrn.stories.playtest import findings
-from drrn.stories.playtest.evidence import Evidence, is_number
-from drrn.stories.playtest.findings import Coverage, Issue, Values, upper_share
-from drrn.stories.twine.layout import ENDING
-from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Problem
-from drrn.stories.twine.story import Passage, Story, split_link
-from drrn.stories.twine.values import Value
-from drrn.writing import counted, one_line, percent
+from storytest.authored import INK, NATIVE, AuthoredGame
+from storytest.hosted import patterns
+from storytest.hosted.game import HostedGame
+from storytest.hosted.variables import condition_around, is_shared
+from storytest.playtest import findings
+from storytest.playtest.evidence import Evidence, is_number
+from storytest.playtest.findings import Coverage, Issue, Values, upper_share
+from storytest.twine.layout import ENDING
+from storytest.twine.rules import Rules
+from storytest.twine.script import Problem
+from storytest.twine.story import Passage, Story, split_link
+from storytest.twine.values import Value
+from textgames.compiled.search import EndingId
+from textgames.errors import did_you_mean
+from textgames.game.contract import Game
+from textgames.wording import counted, one_line, percent
 
 NOWHERE = ", which is not a passage"  # how the reader reports a link without a target
 BLANK = "double-click this passage to edit it."  # Twine's text of a new passage

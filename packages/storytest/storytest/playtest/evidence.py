@@ -8,16 +8,16 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import Any, TypeGuard, TypeVar
 
-from drrn.compiled.search import EndingId
-from drrn.errors import InputError
-from drrn.game.contract import THE_END, Game, Observation, checked, ending_of
-from drrn.stories.authored import AuthoredGame, Position
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.findings import Choice, Estimate, Play, Spread, mean_of, share_of
-from drrn.stories.twine.rules import Condition
-from drrn.stories.twine.script import Page
-from drrn.stories.twine.values import Value
-from drrn.writing import words
+from storytest.authored import AuthoredGame, Position
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.findings import Choice, Estimate, Play, Spread, mean_of, share_of
+from storytest.twine.rules import Condition
+from storytest.twine.script import Page
+from storytest.twine.values import Value
+from textgames.compiled.search import EndingId
+from textgames.errors import InputError
+from textgames.game.contract import THE_END, Game, Observation, checked, ending_of
+from textgames.wording import words
 
 Key = TypeVar("Key")
 Shares = Mapping[EndingId, Estimate | None]  # probability of each ending under a policy

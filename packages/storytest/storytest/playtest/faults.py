@@ -10,14 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
-from drrn.errors import did_you_mean
-from drrn.files import home, read_text
-from drrn.stories.authored import INK, NATIVE, AuthoredGame, Explorable
-from drrn.stories.hosted import patterns
-from drrn.stories.hosted.variables import has_code, is_shared, variable_uses
-from drrn.stories.playtest.coverage import PREFIXES, Source
-from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import (
+from storytest.authored import INK, NATIVE, AuthoredGame, Explorable
+from storytest.hosted import patterns
+from storytest.hosted.variables import has_code, is_shared, variable_uses
+from storytest.playtest.coverage import PREFIXES, Source
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.findings import (
     BEHIND,
     ERROR,
     FAILED,
@@ -27,8 +25,10 @@ from drrn.stories.playtest.findings import (
     Problem,
     VariableUse,
 )
-from drrn.stories.twine.story import Passage
-from drrn.writing import counted, one_line
+from storytest.twine.story import Passage
+from textgames.errors import did_you_mean
+from textgames.files import home, read_text
+from textgames.wording import counted, one_line
 
 EXPECTATION = "expectation"
 # Kinds that explain why an expectation fails.

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.twine.rules import PROBLEM_KINDS, Distance
-from drrn.writing import percent, words
+from storytest.playtest.clicks import ClickPath
+from storytest.twine.rules import PROBLEM_KINDS, Distance
+from textgames.wording import percent, words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
 BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])")

@@ -4,15 +4,15 @@ import contextlib
 import time
 from dataclasses import replace
 
-from drrn.errors import InputError
-from drrn.game.contract import Game, close
-from drrn.game.make import SPEC, GameSpec
-from drrn.processes import Service, ServiceError, report, work
-from drrn.stories.authored import AuthoredGame
-from drrn.stories.playtest.budget import Budget, Meter
-from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.play import Games
-from drrn.stories.search import clock
+from storytest.authored import AuthoredGame
+from storytest.playtest.budget import Budget, Meter
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.play import Games
+from storytest.search import clock
+from textgames.errors import InputError
+from textgames.game.contract import Game, close
+from textgames.openers import SPEC, GameSpec
+from textgames.processes import Service, ServiceError, report, work
 
 
 class Helper:

@@ -11,14 +11,11 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from drrn.errors import InputError
-from drrn.game.contract import Enumerable, Game, Observation
-from drrn.game.episodes import Policy, episode
-from drrn.stories.authored import AuthoredGame
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.playtest.budget import Budget, Meter
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import (
+from storytest.authored import AuthoredGame
+from storytest.hosted.game import HostedGame
+from storytest.playtest.budget import Budget, Meter
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.evidence import (
     Arrival,
     Evidence,
     GameCounts,
@@ -27,8 +24,11 @@ from drrn.stories.playtest.evidence import (
     Tally,
     arrival_of,
 )
-from drrn.stories.playtest.states import Search
-from drrn.stories.search import clock
+from storytest.playtest.states import Search
+from storytest.search import clock
+from textgames.errors import InputError
+from textgames.game.contract import Enumerable, Game, Observation
+from textgames.game.episodes import Policy, episode
 
 # Kinds of searching games: how curious it is (see `ClickPath`), and whether it first returns to a
 # page with an action that was never taken.

@@ -11,30 +11,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from drrn.compiled.compile import can_be_compiled, compile_game, is_cached
-from drrn.compiled.game import Compiled
-from drrn.compiled.search import EndingId
-from drrn.errors import InputError, OutOfTime
-from drrn.game.contract import Game, step_limit_of, title_of
-from drrn.game.episodes import Policy
-from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
-from drrn.stories.formats import UNTITLED
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.map.story_map import StoryMap, seen_map, story_map, with_flaws
-from drrn.stories.playtest import coverage
-from drrn.stories.playtest.budget import Budget, Meter
-from drrn.stories.playtest.checks import Checker
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import Source
-from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
-from drrn.stories.playtest.faults import VariableUses, with_problems
-from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
-from drrn.stories.playtest.helpers import Helpers
-from drrn.stories.playtest.play import Games
-from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
-from drrn.stories.playtest.states import OVERTIME
-from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
-from drrn.stories.twine.script import summarise
+from storytest.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
+from storytest.formats import UNTITLED
+from storytest.hosted.game import HostedGame
+from storytest.map.story_map import StoryMap, seen_map, story_map, with_flaws
+from storytest.playtest import coverage
+from storytest.playtest.budget import Budget, Meter
+from storytest.playtest.checks import Checker
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.coverage import Source
+from storytest.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
+from storytest.playtest.faults import VariableUses, with_problems
+from storytest.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
+from storytest.playtest.helpers import Helpers
+from storytest.playtest.play import Games
+from storytest.playtest.solve import ShortestPaths, Solution, link_pairs, solve
+from storytest.playtest.states import OVERTIME
+from storytest.playtest.survey import compiled_statistics, explore, page_statistics
+from storytest.twine.script import summarise
+from textgames.compiled.compile import can_be_compiled, compile_game, is_cached
+from textgames.compiled.game import Compiled
+from textgames.compiled.search import EndingId
+from textgames.errors import InputError, OutOfTime
+from textgames.game.contract import Game, step_limit_of, title_of
+from textgames.game.episodes import Policy
 
 EXTRA = 0.2  # part of a budget, for variables and links once all probabilities are exact
 
@@ -57,7 +57,7 @@ class StoryTest:
         states: How many states the search may visit.
 
     Example:
-        >>> findings = StoryTest(drrn.make("story.twee", shuffle=False), seconds=10).run()
+        >>> findings = StoryTest(textgames.make("story.twee", shuffle=False), seconds=10).run()
         >>> findings.endings[0].probability
     """
 

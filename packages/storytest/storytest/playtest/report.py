@@ -10,10 +10,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from drrn import document as doc
-from drrn.document import Document, Note, Section, literal
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.findings import (
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.findings import (
     BEHIND,
     PASSED,
     Ending,
@@ -22,7 +20,9 @@ from drrn.stories.playtest.findings import (
     Problem,
     upper_share,
 )
-from drrn.writing import counted, one_line, percent
+from textgames import document as doc
+from textgames.document import Document, Note, Section, literal
+from textgames.wording import counted, one_line, percent
 
 NOTES: dict[str, doc.Severity] = {"error": "problem", "warning": "warning", "hint": "info"}
 
@@ -374,7 +374,7 @@ def play_fields(path: ClickPath | None, story: str, most: int = 40) -> dict[str,
     command = ""
     if story and (path.numbers or not path.actions):
         quoted = shlex.quote(story)
-        command = f"drrn play {quoted}" + (f" --path {path.numbers}" if path.numbers else "")
+        command = f"storytest play {quoted}" + (f" --path {path.numbers}" if path.numbers else "")
         if len(path) > most:
-            command = f"drrn test {quoted} --paths FOLDER saves the {len(path):,} clicks"
+            command = f"storytest {quoted} --paths FOLDER saves the {len(path):,} clicks"
     return {"path": json.dumps(asdict(path), ensure_ascii=False), "command": command}

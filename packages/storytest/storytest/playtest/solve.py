@@ -8,15 +8,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.game import Compiled, Flags, Floats, Ints
-from drrn.compiled.memoryless import best_memoryless
-from drrn.compiled.search import EndingId
-from drrn.compiled.solve import best, one_slot, policy_score
-from drrn.errors import InputError
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import Shares
-from drrn.stories.playtest.findings import LOOP, Estimate, Issue, Play
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.evidence import Shares
+from storytest.playtest.findings import LOOP, Estimate, Issue, Play
+from textgames.compiled.chain import Chain, uniform
+from textgames.compiled.game import Compiled, Flags, Floats, Ints
+from textgames.compiled.memoryless import best_memoryless
+from textgames.compiled.search import EndingId
+from textgames.compiled.solve import best, one_slot, policy_score
+from textgames.errors import InputError
 
 Step = tuple[int, float]  # a slot, and the probability of the outcome that it had
 T = TypeVar("T")

@@ -4,13 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Hashable
 
-from drrn.compiled.search import EndingId
-from drrn.errors import InputError
-from drrn.game.contract import Game, step_limit_of
-from drrn.stories.playtest.budget import Meter
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import Arrival, Evidence, arrival_of
-from drrn.stories.search import StateSearch
+from storytest.playtest.budget import Meter
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.evidence import Arrival, Evidence, arrival_of
+from storytest.search import StateSearch
+from textgames.compiled.search import EndingId
+from textgames.errors import InputError
+from textgames.game.contract import Game, step_limit_of
 
 OVERTIME = 3  # × the part of a budget, which the search of a small story may spend in addition
 

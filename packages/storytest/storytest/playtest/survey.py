@@ -5,15 +5,15 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from drrn.compiled.game import Compiled
-from drrn.game.contract import Game
-from drrn.stories.authored import EXPLORE_LIMIT, Explorable, explorable, paraphrases_of
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages
-from drrn.stories.playtest.findings import Statistics, last_words
-from drrn.stories.twine.retelling import is_retelling
-from drrn.stories.twine.rules import distance
-from drrn.writing import words
+from storytest.authored import EXPLORE_LIMIT, Explorable, explorable, paraphrases_of
+from storytest.playtest.clicks import ClickPath
+from storytest.playtest.evidence import EndingRecord, Evidence, Pages
+from storytest.playtest.findings import Statistics, last_words
+from storytest.twine.retelling import is_retelling
+from storytest.twine.rules import distance
+from textgames.compiled.game import Compiled
+from textgames.game.contract import Game
+from textgames.wording import words
 
 
 def explore(

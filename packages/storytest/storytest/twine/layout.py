@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from drrn.compiled.search import EndingId, Face
-from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Link, Page
-from drrn.stories.twine.story import Story, letters_of, patterns, split_link
+from storytest.twine.rules import Rules
+from storytest.twine.script import Link, Page
+from storytest.twine.story import Story, letters_of, patterns, split_link
+from textgames.compiled.search import EndingId, Face
 
 NUMBERED = re.compile(r"^\s*(?:\d{1,3}|[A-Za-z])[.):]\s")
 LETTERS = re.compile(r"[^\W_]")

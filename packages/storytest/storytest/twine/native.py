@@ -6,9 +6,9 @@ one, unless its code is unmistakably that of another format.
 
 import gc
 
-from drrn.stories.twine.script import Problem, Script, summarise
-from drrn.stories.twine.story import RECOGNITION, Passage, Story, patterns
-from drrn.stories.twine.twine1.macros import Reader
+from storytest.twine.script import Problem, Script, summarise
+from storytest.twine.story import RECOGNITION, Passage, Story, patterns
+from storytest.twine.twine1.macros import Reader
 
 TWINE_2 = ("SugarCube", "Harlowe", "Snowman", "Chapbook")
 UNMISTAKABLE = patterns("unmistakable")

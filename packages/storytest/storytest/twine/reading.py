@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from drrn.errors import InputError
-from drrn.files import decode, read_bytes
-from drrn.stories.twine.story import Passage, Story, build_story, check_passage_name, unescape_html
+from storytest.twine.story import Passage, Story, build_story, check_passage_name, unescape_html
+from textgames.errors import InputError
+from textgames.files import decode, read_bytes
 
 TWEE = (".twee", ".tw", ".twee2", ".txt")
 HTML = (".html", ".htm")

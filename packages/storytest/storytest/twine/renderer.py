@@ -8,12 +8,12 @@ few look-ups.
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from drrn.compiled.search import Face
-from drrn.errors import InputError
-from drrn.stories.twine.layout import RestartLinks, judge_page
-from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Draw, EveryDraw, Expression, Link, Page, Script
-from drrn.stories.twine.values import GrowthError, Value
+from storytest.twine.layout import RestartLinks, judge_page
+from storytest.twine.rules import Rules
+from storytest.twine.script import Draw, EveryDraw, Expression, Link, Page, Script
+from storytest.twine.values import GrowthError, Value
+from textgames.compiled.search import Face
+from textgames.errors import InputError
 
 
 @dataclass(eq=False, slots=True)

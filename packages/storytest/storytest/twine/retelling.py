@@ -4,10 +4,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from drrn.errors import InputError
-from drrn.files import read_text
-from drrn.stories.twine.reading import read_story, twee_passages
-from drrn.stories.twine.story import Story, split_link
+from storytest.twine.reading import read_story, twee_passages
+from storytest.twine.story import Story, split_link
+from textgames.errors import InputError
+from textgames.files import read_text
 
 SCRIPT = re.compile(r"<<.*?>>|\[\[(.*?)\]\]", re.S)
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError, did_you_mean, require
-from drrn.files import read_text, read_toml
-from drrn.stories.twine.patterns import Pattern
-from drrn.stories.twine.retelling import is_retelling
-from drrn.stories.twine.script import Expression, ExpressionError, Facts, Page, Script
-from drrn.stories.twine.story import RECOGNITION, unescape_html
-from drrn.stories.twine.twine1.expressions import parse
-from drrn.stories.twine.values import truth
-from drrn.writing import words
+from storytest.twine.patterns import Pattern
+from storytest.twine.retelling import is_retelling
+from storytest.twine.script import Expression, ExpressionError, Facts, Page, Script
+from storytest.twine.story import RECOGNITION, unescape_html
+from storytest.twine.twine1.expressions import parse
+from storytest.twine.values import truth
+from textgames.errors import InputError, did_you_mean, require
+from textgames.files import read_text, read_toml
+from textgames.wording import words
 
-# Kinds of problems that `drrn test` reports, in the order of the report.
+# Kinds of problems that `storytest` reports, in the order of the report.
 PROBLEM_KINDS: list[str] = RECOGNITION["problem_kinds"]
 
 # Fingerprints of stories hash the names and the order of the fields of Condition, Payment and
@@ -97,7 +97,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Expectation:
-    """One [[expect]] of a TOML, which `drrn test` checks."""
+    """One [[expect]] of a TOML, which `storytest` checks."""
 
     line: int  # of its [[expect]]
     ending: str | None = None  # a passage, or words of the last page
@@ -515,7 +515,7 @@ def distance(pairs: Mapping[str, str], originals: Collection[str]) -> Distance:
 
 def _bleu(pairs: Mapping[str, str]) -> float | None:
     try:
-        sacrebleu = require("sacrebleu", "paper")
+        sacrebleu = require("sacrebleu")
     except InputError:
         return None
     paraphrases = [" ".join(words(text)) for text in pairs.values()]

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from drrn.errors import InputError
-from drrn.stories.limits import LIMITS, Limits
-from drrn.stories.twine.story import Story
-from drrn.stories.twine.values import GrowthError, Value
+from storytest.limits import LIMITS, Limits
+from storytest.twine.story import Story
+from storytest.twine.values import GrowthError, Value
+from textgames.errors import InputError
 
 DEFAULT_ANSWER = "Alex"  # the player's name if a story asks and [inputs] has no answer
 

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import read_toml
-from drrn.stories.limits import LIMITS, Limits
+from storytest.limits import LIMITS, Limits
+from textgames.errors import InputError
+from textgames.files import read_toml
 
 RECOGNITION = read_toml(Path(__file__).with_name("recognition.toml"))
 

@@ -14,14 +14,14 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-from drrn.compiled.search import Face, States, TooLargeError, refusal
-from drrn.errors import InputError
-from drrn.game.contract import Observation
-from drrn.stories.authored import NATIVE, Explorable, Position, Progress
-from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, cells_key, key_of
-from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Problem, Script
-from drrn.stories.twine.values import Value
+from storytest.authored import NATIVE, Explorable, Position, Progress
+from storytest.twine.renderer import Journey, Move, Renderer, Scene, cells_key, key_of
+from storytest.twine.rules import Rules
+from storytest.twine.script import Problem, Script
+from storytest.twine.values import Value
+from textgames.compiled.search import Face, States, TooLargeError, refusal
+from textgames.errors import InputError
+from textgames.game.contract import Observation
 
 Values = tuple[int, ...]  # ids of the values of the cells that matter
 
@@ -314,7 +314,7 @@ class StoryState:
         return hash(self.key)
 
 
-class StoryGame(Explorable):
+class TwineGame(Explorable):
     """Plays a script under its rules. Players see only the observations."""
 
     engine = NATIVE
@@ -339,7 +339,7 @@ class StoryGame(Explorable):
         self._tracked = script.facts.tracked
         self._views: dict[tuple[Scene, int], View] = {}
 
-    def another(self) -> "StoryGame":
+    def another(self) -> "TwineGame":
         twin = super().another()
         twin.scene = None
         twin._journey = Journey()

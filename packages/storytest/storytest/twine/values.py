@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Union
 
-from drrn.errors import InputError
+from textgames.errors import InputError
 
 Value = Union[int, float, str, bool, None, "tuple[Value, ...]"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.arrays import ranges
-from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals
-from drrn.errors import InputError
+from textgames.arrays import ranges
+from textgames.compiled.game import Compiled, Flags, Floats, Ints, totals
+from textgames.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drrn.arrays import Hashes, mix, ranges, starts_of
-from drrn.compiled.game import Compiled, Floats, Ints, totals
-from drrn.compiled.search import BreadthFirst, EndingId, Face, States, TooLargeError, refusal
-from drrn.errors import InputError
-from drrn.files import home, slug, write_atomically
-from drrn.game import contract
-from drrn.game.contract import Enumerable, Game, Searchable
+from textgames.arrays import Hashes, mix, ranges, starts_of
+from textgames.compiled.game import Compiled, Floats, Ints, totals
+from textgames.compiled.search import BreadthFirst, EndingId, Face, States, TooLargeError, refusal
+from textgames.errors import InputError
+from textgames.files import home, slug, write_atomically
+from textgames.game import contract
+from textgames.game.contract import Enumerable, Game, Searchable
 
 LIMIT = 200_000  # states
 MOST_STATES = 50_000  # states of a game that is compiled although nobody asked for it
@@ -47,7 +47,7 @@ SCALE = math.lcm(*range(1, 37))  # makes thirds, sixths, tenths … whole number
 
 Progress = Callable[[int], None]
 
-log = logging.getLogger("drrn")
+log = logging.getLogger("textgames")
 
 
 def compile_game(
@@ -61,7 +61,7 @@ def compile_game(
     """Find every state that a game can reach and store them as arrays.
 
     Args:
-        game: A game that lists its outcomes (see `drrn.game.contract`).
+        game: A game that lists its outcomes (see `textgames.game.contract`).
         limit: Largest number of states.
         memory: Largest size in MB (approximate).
         progress: Called with the number of states found so far.
@@ -72,17 +72,17 @@ def compile_game(
         InputError: The game cannot be compiled.
 
     Example:
-        >>> game = drrn.compile_game(drrn.make("long-watch"))
-        >>> drrn.best(game).score
+        >>> game = textgames.compile_game(textgames.make("long-watch"))
+        >>> textgames.best(game).score
     """
     if not contract.looks_like_a_game(game):
         cause = f"a value of type {type(game).__name__} is not a game"
-        raise InputError(f"{cause}; pass a game, or open one by name with drrn.make")
+        raise InputError(f"{cause}; pass a game, or open one by name with textgames.make")
     if isinstance(game, Compiled):
         return game
     if not can_be_compiled(game):
         missing = ", ".join(name + METHODS[name] for name in METHODS if not hasattr(game, name))
-        lacks = f"{type(game).__name__} lacks {missing} (see docs/games.md)"
+        lacks = f"{type(game).__name__} lacks {missing} (see docs/textgames/games.md)"
         raise refusal(game, f"it does not list its outcomes: {lacks}")
     folder = home() / "cache" if cache is True else cache or None
     path = _cache_path(game, folder) if folder and contract.has_fingerprint(game) else None

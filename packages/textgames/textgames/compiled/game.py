@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.arrays import ranges
-from drrn.compiled.search import EndingId, first_words
-from drrn.game.contract import Observation, check_index
-from drrn.game.episodes import CIRCLE
+from textgames.arrays import ranges
+from textgames.compiled.search import EndingId, first_words
+from textgames.game.contract import Observation, check_index
+from textgames.game.episodes import CIRCLE
 
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from drrn.compiled.compile import can_be_compiled, compile_game
-from drrn.compiled.game import Compiled
-from drrn.game.contract import Game, Observation, Outcomes, another, close, story_of
+from textgames.compiled.compile import can_be_compiled, compile_game
+from textgames.compiled.game import Compiled
+from textgames.game.contract import Game, Observation, Outcomes, another, close, story_of
 
 # Attributes of a game that stay the same with its history.
 INHERITED = {"title", "max_steps", "training", "ending", "stopped", "most_copies", "fingerprint"}
 INHERITED |= {"sources", "shuffle", "kind", "note", "scripts", "step_reward", "search_seconds"}
-INHERITED |= {"paraphrase_sets"}
+INHERITED |= {"paraphrase_sets", "warnings"}
 
 
 @dataclass(frozen=True)

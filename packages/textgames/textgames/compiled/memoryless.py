@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.compiled import solve
-from drrn.compiled.chain import Chain, softmax_of_slots, uniform
-from drrn.compiled.game import Compiled, Floats, Ints, totals
+from textgames.compiled import solve
+from textgames.compiled.chain import Chain, softmax_of_slots, uniform
+from textgames.compiled.game import Compiled, Floats, Ints, totals
 
 RANDOM_SHARES = (0.0, 0.3, 0.1, 0.03, 0.0)
 MIN_GAIN = 1e-9  # smaller differences of scores are no improvement

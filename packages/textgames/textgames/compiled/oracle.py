@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from drrn.compiled.compile import can_be_compiled, compile_game
-from drrn.compiled.game import Compiled, Floats
-from drrn.compiled.search import first_words
-from drrn.compiled.solve import random_play, slot_values
-from drrn.errors import InputError
-from drrn.game.contract import Game, Observation, Solved, another, step_limit_of, title_of
+from textgames.compiled.compile import can_be_compiled, compile_game
+from textgames.compiled.game import Compiled, Floats
+from textgames.compiled.search import first_words
+from textgames.compiled.solve import random_play, slot_values
+from textgames.errors import InputError
+from textgames.game.contract import Game, Observation, Solved, another, step_limit_of, title_of
 
 REWARDS = ("game", "advantage")  # the game's own, or A*(s, a), which is minus the regret
 
@@ -146,7 +146,7 @@ def solve_game(game: Game) -> SolvedGame:
     if isinstance(game, Solved):
         return SolvedByItself(game)
     cure = "use a story, a parser game, a diagnostic or your own game that lists its outcomes"
-    raise InputError(f"{game.name}: cannot be solved exactly; {cure} (see docs/games.md)")
+    raise InputError(f"{game.name}: cannot be solved exactly; {cure} (see docs/textgames/games.md)")
 
 
 def values_within(graph: Compiled, max_steps: int, precision: float = 1e-12) -> list[Floats]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
-from drrn.errors import InputError
-from drrn.game.contract import Enumerable, Game, Outcomes, checked, story_of
+from textgames.errors import InputError
+from textgames.game.contract import Enumerable, Game, Outcomes, checked, story_of
 
 
 class TooLargeError(Exception):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals
-from drrn.errors import InputError
+from textgames.compiled.chain import Chain, uniform
+from textgames.compiled.game import Compiled, Flags, Floats, Ints, totals
+from textgames.errors import InputError
 
 CLOSE = 1e-9  # difference of values below which actions count as equally good
 
@@ -89,7 +89,7 @@ def best(graph: Compiled, discount: float | None = None, *, sweeps: int = 3_000)
         InputError: The discount is not between 0 and 1, or the return is unbounded.
 
     Example:
-        >>> drrn.best(drrn.compile_game(drrn.make("long-watch"))).score
+        >>> textgames.best(textgames.compile_game(textgames.make("long-watch"))).score
     """
     if discount is not None and not 0 <= discount <= 1:
         raise InputError(f"the discount is {discount}; it must be between 0 and 1")

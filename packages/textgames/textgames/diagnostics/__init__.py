@@ -4,10 +4,10 @@ A name such as `diagnostic:memory/2` opens one; `diagnostic:order/2/held-out` ha
 training variant does not show.
 """
 
-from drrn.diagnostics import paths, reading, rewards
-from drrn.diagnostics.diagnostic import LEVELS, Diagnostic
-from drrn.errors import InputError, did_you_mean
-from drrn.game.make import GameSpec, Opener
+from textgames.diagnostics import paths, reading, rewards
+from textgames.diagnostics.diagnostic import LEVELS, Diagnostic
+from textgames.errors import InputError, did_you_mean
+from textgames.openers import GameSpec, Opener
 
 _GAMES: tuple[type[Diagnostic], ...] = (*reading.GAMES, *paths.GAMES, *rewards.GAMES)
 DIAGNOSTICS = {game.key(): game for game in _GAMES}  # in the order of figures

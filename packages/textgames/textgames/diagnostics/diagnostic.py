@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from drrn.game.contract import THE_END, Observation, Outcomes, SeededGame
+from textgames.game.contract import THE_END, Observation, Outcomes, SeededGame
 
 END = "end"  # the state after the last page
 LEVELS = (1, 2, 3)  # easier, as in the published table, harder

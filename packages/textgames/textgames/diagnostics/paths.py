@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import product
 from typing import ClassVar
 
-from drrn.diagnostics.diagnostic import END, FiniteDiagnostic, Page, Result
+from textgames.diagnostics.diagnostic import END, FiniteDiagnostic, Page, Result
 
 PLACES = """bridge gate tower well barn mill chapel ford quarry orchard cairn ferry forge inn
 lighthouse dam windmill cottage cave meadow spring pond ruin statue fountain market harbour bakery

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import permutations, product
 
-from drrn.diagnostics.diagnostic import Page, Questions, coined_words
+from textgames.diagnostics.diagnostic import Page, Questions, coined_words
 
 
 class Order(Questions):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from drrn.diagnostics.diagnostic import (
+from textgames.diagnostics.diagnostic import (
     END,
     Diagnostic,
     FiniteDiagnostic,
@@ -12,7 +12,7 @@ from drrn.diagnostics.diagnostic import (
     Result,
     coined_words,
 )
-from drrn.diagnostics.paths import landmark
+from textgames.diagnostics.paths import landmark
 
 
 class Recurring(FiniteDiagnostic):

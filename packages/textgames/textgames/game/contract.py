@@ -32,8 +32,8 @@ from numbers import Real
 from types import NoneType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from drrn.errors import InputError
-from drrn.notebook import html
+from textgames.errors import InputError
+from textgames.notebook import html
 
 STEP_LIMIT = 500
 MOST_COPIES = 64  # each copy may be large
@@ -69,9 +69,9 @@ class Game(Protocol):
         >>> class Coin:
         ...     name = "coin"
         ...     def reset(self, seed=None):
-        ...         return drrn.Observation("Heads or tails?", ("Heads", "Tails"))
+        ...         return textgames.Observation("Heads or tails?", ("Heads", "Tails"))
         ...     def step(self, index):
-        ...         return drrn.Observation("It was heads.", (), 1.0 - index)
+        ...         return textgames.Observation("It was heads.", (), 1.0 - index)
     """
 
     name: str
@@ -108,7 +108,7 @@ class Searchable(Protocol):
     def reachable_states(
         self, limit: int, memory: int, progress: Callable[[int], None] | None = None
     ) -> Any:
-        """Return `drrn.compiled.search.States`."""
+        """Return `textgames.compiled.search.States`."""
 
 
 @runtime_checkable
@@ -123,19 +123,20 @@ class StoryGame(Protocol):
     step_reward: float  # for a step that does not end the game
     search_seconds: float | None  # time limit of a search of its states
     paraphrase_sets: Sequence[str]  # names of the sets of other words that its texts have
+    warnings: Sequence[str]  # what is left out of the game, a line for each kind
 
     def ending_at(self, state: Any) -> str:
         """Return the name of the ending at a state."""
 
     def face_at(self, state: Any) -> Any:
-        """Return `drrn.compiled.search.Face`; None if `look` has all that there is."""
+        """Return `textgames.compiled.search.Face`; None if `look` has all that there is."""
 
 
 @runtime_checkable
 class Solved(Protocol):
     """A game that knows the value of each action that it shows, and of best and random play.
 
-    A game that can be compiled is solved by `drrn.compiled.oracle` instead.
+    A game that can be compiled is solved by `textgames.compiled.oracle` instead.
     """
 
     optimum: float  # expected return of best play
@@ -167,7 +168,7 @@ def checked(game: Game, observation: Any, step: int = 0) -> Observation:
     fault = _fault(observation)
     if fault:
         at = f", step {step}" if step else ""
-        raise InputError(f"{game.name}{at}: {fault} (see docs/games.md)")
+        raise InputError(f"{game.name}{at}: {fault} (see docs/textgames/games.md)")
     text = observation.text
     actions = observation.actions
     if (
@@ -183,7 +184,7 @@ def checked(game: Game, observation: Any, step: int = 0) -> Observation:
 def _fault(observation: Any) -> str:
     if not isinstance(observation, Observation):
         kind = type(observation).__name__
-        return f"reset and step must return a drrn.Observation, not {kind}"
+        return f"reset and step must return a textgames.Observation, not {kind}"
     text = observation.text
     actions = observation.actions
     reward = observation.reward
@@ -225,6 +226,7 @@ class StoryDefaults:
     step_reward: float = 0.0
     search_seconds: float | None = None
     paraphrase_sets: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
     def ending_at(self, state: Any) -> str:
         return THE_END

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drrn.game.contract import Game, Observation, checked, ending_of, is_stopped, step_limit_of
-from drrn.game.gymnasium_game import game_of
+from textgames.game.contract import Game, Observation, checked, ending_of, is_stopped, step_limit_of
+from textgames.game.gymnasium_game import game_of
 
 # Returns the index of an action. A policy with memory also has begin(), which `episode` calls.
 Policy = Callable[[Observation], int]

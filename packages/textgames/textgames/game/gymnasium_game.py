@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from drrn.errors import InputError, require
-from drrn.game.contract import Game, Observation, check_index, looks_like_a_game
+from textgames.errors import InputError, require
+from textgames.game.contract import Game, Observation, check_index, looks_like_a_game
 
 COMMANDS = "admissible_commands"
 
@@ -71,7 +71,7 @@ class GymnasiumGame:
         """Return a new copy of the environment; None if Gymnasium cannot make one."""
         if getattr(self.env, "spec", None) is None:
             return None
-        gymnasium = require("gymnasium", "gym")
+        gymnasium = require("gymnasium")
         try:
             env = gymnasium.make(self.env.spec)
         except (gymnasium.error.Error, ValueError, TypeError):  # such as a wrapper without a spec

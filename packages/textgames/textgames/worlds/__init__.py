@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from drrn.files import read_toml
-from drrn.game.make import GameSpec, Opener
-from drrn.worlds.errand_world import ErrandWorld
-from drrn.worlds.home_world import HomeWorld
-from drrn.worlds.parser_world import ParserWorld
+from textgames.files import read_toml
+from textgames.openers import GameSpec, Opener
+from textgames.worlds.errand_world import ErrandWorld
+from textgames.worlds.home_world import HomeWorld
+from textgames.worlds.parser_world import ParserWorld
 
 
 def open_world_of(spec: GameSpec) -> ParserWorld:

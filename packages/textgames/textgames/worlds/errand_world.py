@@ -1,6 +1,6 @@
 """A world of rooms and errands, with 222 commands on every page and a light that may go out.
 
-Its rooms and errands are data (`comet-house.toml`); docs/worlds.md lists the rules.
+Its rooms and errands are data (`comet-house.toml`); docs/textgames/worlds.md lists the rules.
 """
 
 import hashlib
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from drrn.game.contract import Observation, Outcomes
-from drrn.worlds.parser_world import ParserWorld, all_commands
+from textgames.game.contract import Observation, Outcomes
+from textgames.worlds.parser_world import ParserWorld, all_commands
 
 ERRAND_PAYS = 0.5
 LAST_PAYS = 6.0

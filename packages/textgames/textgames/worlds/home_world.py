@@ -1,7 +1,7 @@
 """Home World: four rooms, four needs, forty commands, and quests that depend on word order.
 
-The rules are those of Narasimhan, Kulkarni and Barzilay (2015); docs/worlds.md lists them. The
-sentences are data (`home-world.toml`).
+The rules are those of Narasimhan, Kulkarni and Barzilay (2015), listed in docs/textgames/worlds.md.
+The sentences are data (`home-world.toml`).
 """
 
 import hashlib
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from drrn.game.contract import Observation, Outcomes
-from drrn.worlds.parser_world import ParserWorld, all_commands
+from textgames.game.contract import Observation, Outcomes
+from textgames.worlds.parser_world import ParserWorld, all_commands
 
 DIRECTIONS = ("north", "south", "east", "west")
 MOST_COMMANDS = 20  # then the episode ends

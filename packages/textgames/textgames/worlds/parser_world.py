@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from drrn.game.contract import Observation, Outcomes, SeededGame
+from textgames.game.contract import Observation, Outcomes, SeededGame
 
 
 class ParserWorld(SeededGame):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from drrn.declaration import without_none
-from drrn.errors import InputError, did_you_mean
-from drrn.files import read_toml
-from drrn.suites.catalogue import with_options
+from textgames.declaration import without_none
+from textgames.errors import InputError, did_you_mean
+from textgames.files import read_toml
+from textsuites.catalogue import with_options
 
 PREFIX = "protocol:"
 SUFFIX = re.compile(r"\.z\d", re.IGNORECASE)  # of a Z-machine file

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drrn.arrays import Ids
 from drrn.learning.optimisers import SGD
 from drrn.learning.q_learning import Batches, QLearning
 from drrn.models.base import Model, pick
@@ -23,6 +22,7 @@ from drrn.models.encoders.bag import BagOfWords, gather_bags
 from drrn.models.encoders.base import Gradient, Leaves, Weights
 from drrn.settings import Settings
 from drrn.text import Lexicon
+from textgames.arrays import Ids
 
 tanh_backward = torch.ops.aten.tanh_backward
 

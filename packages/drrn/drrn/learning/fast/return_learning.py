@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.arrays import Ids, ranges
 from drrn.learning.learner import Generators
 from drrn.learning.optimisers import Adam, fused_adam
 from drrn.learning.return_learning import Fits, ReturnLearning
@@ -21,6 +20,7 @@ from drrn.models.encoders import vectors as given
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import scaled
 from drrn.text import Lexicon
+from textgames.arrays import Ids, ranges
 
 KINDS = (BagOfWords, given.MeanOfVectors, given.BagAndVectors, given.SentenceEncoder)  # encoders
 

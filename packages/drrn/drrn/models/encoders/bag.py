@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drrn.arrays import Ids, starts_of
 from drrn.models.encoders.base import Encoder, Gradient, Leaves, TextBatch, Weights, distinct_texts
 from drrn.models.word_table import bag_sums
 from drrn.text import Lexicon
+from textgames.arrays import Ids, starts_of
 
 
 @dataclass(frozen=True)

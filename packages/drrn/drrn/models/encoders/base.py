@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.arrays import Ids
-from drrn.errors import InputError
 from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
 from drrn.models.word_table import SCALE, WordTable, small_random
 from drrn.text import Lexicon, Store
+from textgames.arrays import Ids
+from textgames.errors import InputError
 
 Gradient = tuple[WordTable, Tensor, Tensor]  # a table, rows of its flat form, and their gradients
 

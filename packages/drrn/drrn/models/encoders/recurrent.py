@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from drrn.arrays import Ids, ranges, starts_of
 from drrn.models.encoders.base import Encoder, Weights, WordBatch, distinct_texts
 from drrn.models.word_table import WordTable
 from drrn.text import Lexicon
+from textgames.arrays import Ids, ranges, starts_of
 
 # Initial word vectors are uniform in ±1: two small matrices would make smaller ones vanish.
 WORD_SCALE = 1.0

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from drrn.arrays import Ids
-from drrn.errors import InputError
 from drrn.models.word_table import bag_sums
 from drrn.sentences import SentenceVectors
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import WordVectors
+from textgames.arrays import Ids
+from textgames.errors import InputError
 
 
 class GivenVectors:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from drrn.arrays import Ids
-from drrn.errors import InputError
 from drrn.models.encoders.bag import gather_bags
 from drrn.models.encoders.base import Encoder, Leaves, TextBatch, Weights, distinct_texts
 from drrn.models.encoders.text_vectors import GivenVectors, TextVectors
 from drrn.text import Lexicon
+from textgames.arrays import Ids
+from textgames.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from drrn.stories.limits import LIMITS, Limits
-from drrn.stories.twine import values as js
-from drrn.stories.twine.script import DEFAULT_ANSWER, Expression, ExpressionError, Facts, Page
-from drrn.stories.twine.values import ASSIGNMENTS, BINARY, Value
+from storytest.limits import LIMITS, Limits
+from storytest.twine import values as js
+from storytest.twine.script import DEFAULT_ANSWER, Expression, ExpressionError, Facts, Page
+from storytest.twine.values import ASSIGNMENTS, BINARY, Value
 
 TOKEN = re.compile(
     r"""(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)

@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from drrn.errors import InputError, did_you_mean
-from drrn.stories.twine import values as js
-from drrn.stories.twine.script import (
+from storytest.twine import values as js
+from storytest.twine.script import (
     DEFAULT_ANSWER,
     Expression,
     ExpressionError,
@@ -19,9 +18,10 @@ from drrn.stories.twine.script import (
     Problem,
     Script,
 )
-from drrn.stories.twine.story import Passage, split_link, unescape_html
-from drrn.stories.twine.twine1.expressions import parse, parse_parameters
-from drrn.stories.twine.twine1.markup import PLAIN, Piece, link_at, pieces
+from storytest.twine.story import Passage, split_link, unescape_html
+from storytest.twine.twine1.expressions import parse, parse_parameters
+from storytest.twine.twine1.markup import PLAIN, Piece, link_at, pieces
+from textgames.errors import InputError, did_you_mean
 
 BLOCK_TAGS = frozenset(
     "br p div h1 h2 h3 h4 h5 h6 li ul ol tr table blockquote center hr html pre".split()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from drrn.stories.twine.story import split_link
+from storytest.twine.story import split_link
 
 # The first characters of markup, so that a fast search skips prose.
 OPENING = re.compile(r"[-<>\[{/@'_=~^\\!*#]")
