@@ -15,7 +15,7 @@ import pytest
 
 import drrn
 from drrn.arena.players import KINDS
-from drrn.cli import main, parser
+from drrn.cli import PROGRAM, main, parser
 from drrn.experiments import cluster
 from drrn.runs.config import CODE_SETTINGS, versions
 from drrn.sentences import open_sentences
