@@ -108,7 +108,7 @@ def files_of_sweep(folder: Path) -> Files:
 def _comparable_files(folder: Path, paths: Iterable[Path]) -> Files:
     files = {}
     for path in paths:
-        if not path.is_file() or path.name == ".lock":
+        if not path.is_file() or path.name in (".lock", "study.log"):  # this one has times
             continue
         data = _stable_bytes(path)
         if path.suffix == ".json":

@@ -477,6 +477,7 @@ def test_a_game_may_be_code_but_the_name_of_a_file_is_not(import_folder, monkeyp
     (import_folder / "canary:Own").touch()
     main(["inspect", "canary:Own"])
     main(["runs", "canary:Own"])  # as the shell expands `drrn runs *`
+    main(["arena", "long-watch", "--player", "canary:Own", "--episodes", "1"])
     assert registry.trusted() == []
     (import_folder / "canary:Own").unlink()
     main(["inspect", "canary:Own"])
