@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from drrn.cli import main
 from drrn.runs import storage
+from tests.commands import main
 from tests.runs import SMALL
 from tests.stories import FORK, REWARDS
 

@@ -15,12 +15,13 @@ import pytest
 
 import drrn
 from drrn.arena.players import KINDS
-from drrn.cli import PROGRAM, main, parser
+from drrn.cli import PROGRAM, parser
 from drrn.experiments import cluster
 from drrn.runs.config import CODE_SETTINGS, versions
 from drrn.sentences import open_sentences
 from drrn.settings import Settings, all_settings
 from lab.experiments.job import Job
+from tests.commands import main
 from tests.fuzz_runs import Hub
 from tests.runs import SMALL, rehash, train
 from textgames import registry

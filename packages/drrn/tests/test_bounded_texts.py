@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.playing import stepped_rollouts
 from drrn.text import Vocabulary
+from tests.commands import main
 from tests.sample_games import Dice, Walk
 from tests.trainings import SMALL, Stepped, same_weights
 from textgames.game.contract import Observation

@@ -11,9 +11,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from drrn.cli import main
 from drrn.runs import storage, tensors
 from drrn.runs.run import Run
+from tests.commands import main
 from tests.fuzz_runs import Hub
 from tests.runs import rehash, results_of, resume_command, train
 from tests.stories import FORK, REWARDS

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.progress import Progress
 from drrn.settings import Settings
+from tests.commands import main
 from tests.episodes import steps_of
 from tests.runs import train
 from tests.suite_files import open_suite

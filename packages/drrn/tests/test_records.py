@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.runs.agent import Agent
 from drrn.runs.records import LearningRecord, _interval, positions
 from drrn.runs.run import Run
+from tests.commands import main
 from tests.runs import resume_command, train
 from tests.source_code import ROOT
 
