@@ -6,8 +6,8 @@ from types import TracebackType
 
 from playwright.sync_api import BrowserContext, Page, Route, sync_playwright
 
-from drrn.stories.hosted.browser import DRIVER, prepare, scripts
-from drrn.stories.hosted.session import HostedPage, read_page
+from storytest.hosted.browser import DRIVER, prepare, scripts
+from storytest.hosted.session import HostedPage, read_page
 
 ADDRESS = "http://story.test/"
 QUIET = (

@@ -40,6 +40,7 @@ import drrn
 from drrn.learning.experience import Steps
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import QLearning
+from drrn.learning.q_learning import batches_of as replay
 from drrn.models import Shape, build_model, encoder_of
 from drrn.settings import Settings
 from drrn.text import Lexicon, Store
@@ -149,7 +150,12 @@ def our_sampled_update(work: Work, batch: int, device: str) -> Update:
     )
     learner.observe(0, steps)
     generator = np.random.default_rng(2)
-    return lambda: learner.learn_once([generator], [True])
+
+    def update() -> None:
+        index = generator.integers(count, size=batch)
+        learner.update(replay(learner.memories, [index], batch, menus=False))
+
+    return update
 
 
 def their_update(work: Work, batch: int, path: Path) -> Update:

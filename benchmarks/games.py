@@ -15,10 +15,10 @@ import time
 import numpy as np
 
 import drrn
-from drrn.compiled.chain import softmax_of_slots
-from drrn.compiled.game import Compiled, Floats
-from drrn.game.contract import Game
-from drrn.game.make import BUILT_IN
+from textgames.compiled.chain import softmax_of_slots
+from textgames.compiled.game import Compiled, Floats
+from textgames.game.contract import Game
+from textgames.openers import BUILT_IN
 
 
 def look_ups_a_second(seconds: float) -> float:

@@ -152,7 +152,7 @@ def attack(minutes: float, seed: int, formats: Path, jobs: int) -> int:
     slowest = ""
     failures = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
-        environment = {**os.environ, "DRRN_HOME": f"{folder}/home"}
+        environment = {**os.environ, "TEXTGAMES_HOME": f"{folder}/home"}
         installed = []
         for kind in INLINE:
             command = [sys.executable, "-m", "drrn", "formats", "add", str(formats / kind)]

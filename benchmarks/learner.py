@@ -22,10 +22,11 @@ import numpy as np
 import torch
 
 from drrn.learning.fast.q_learning import FastQLearning
-from drrn.learning.q_learning import PREPARED, Batches, QLearning
+from drrn.learning.q_learning import Batches, QLearning
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings
-from drrn.text import Ids, Lexicon, Store
+from drrn.text import Lexicon, Store
+from textgames.arrays import Ids
 
 Distinct = Callable[[Ids], Ids]
 
@@ -84,7 +85,10 @@ def batches_of(case: Case, generator: np.random.Generator, count: int) -> Batche
 
 
 def speed(
-    case: Case, seconds: float, at_once: int = PREPARED, kind: type[QLearning] = FastQLearning
+    case: Case,
+    seconds: float,
+    at_once: int = QLearning.prepared,
+    kind: type[QLearning] = FastQLearning,
 ) -> tuple[float, float, float]:
     """Return transitions a second over all replicas, and the operations of one transition.
 

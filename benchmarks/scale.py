@@ -1,6 +1,6 @@
 """Measure the same jobs in one process, in several and on workers of Ray; estimate them on a thousand cores.
 
-    python benchmarks/scale.py [--jobs 4] [--rounds 20] [--processes 1 2] [--ray 2] [--write docs/scale.md]
+    python benchmarks/scale.py [--jobs 4] [--rounds 20] [--processes 1 2] [--ray 2] [--write docs/drrn/scale.md]
 
 Small jobs (a round of one episode) measure the overhead of a job; jobs of 20 rounds measure the gain. Wall-clock seconds
 are printed with the CPU seconds of this process and its children (Linux), which are the ones to compare on a busy
@@ -26,14 +26,15 @@ from typing import Any
 import torch
 
 import drrn
-from drrn.files import write_atomically
-from drrn.lab.experiments.cluster import LOCAL, RayCluster, run_job
-from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.results import GAME
-from drrn.lab.experiments.sweep import Sweep, read_grid
-from drrn.lab.experiments.workers import Event, Processes, Workers, run_all
-from drrn.lab.reports.report import with_blocks
+from drrn.experiments.cluster import LOCAL, RayCluster, run_job
+from drrn.experiments.job import Job
+from drrn.experiments.space import grid, read_space
+from drrn.experiments.sweep import Sweep
+from drrn.experiments.workers import Event, Processes, Workers
 from drrn.runs.config import versions
+from lab.experiments.results import GAME
+from lab.reports.report import with_blocks
+from textgames.files import write_atomically
 
 SMALL = {"rounds": 1, "episodes_per_round": 1, "evaluation_episodes": 1}
 SMALL_JOBS = 16
@@ -41,13 +42,13 @@ CORES = (1, 2, 4, 16, 64, 256, 1000)
 ROWS = Path(__file__).parent.parent / "results" / "rows"
 
 
-def sweep_jobs(root: Path, count: int, settings: dict[str, Any], seeds: int = 5) -> list[Job]:
+def sweep_jobs(root: Path, count: int, settings: dict[str, Any], seeds: int = 5) -> list[Any]:
     """Return jobs of a sweep over The Long Watch with the paper's recipe."""
-    grid = read_grid([f"alpha=0.1..{count / 10}:0.1"])
+    space = read_space([f"alpha=0.1..{count / 10}:0.1"])
     game = drrn.make("long-watch")
     tuning = range(1000, 1000 + seeds)
-    sweep = Sweep(root, "long-watch", game, grid, settings, True, tuning, range(1), "benchmark")
-    return [sweep.job(changes) for changes in grid.in_order()]
+    sweep = Sweep(root, "long-watch", game, space, settings, True, tuning, range(1), "benchmark")
+    return [sweep.job(changes) for changes in grid(space)]
 
 
 def processor_seconds() -> float:
@@ -89,7 +90,7 @@ def finish_times(jobs: Sequence[Job], workers: Workers | None) -> Iterator[Momen
             list(job.run())
             yield Moment.now() - start
         return
-    for event in run_all(jobs, workers):
+    for event in workers.run(jobs):
         assert event.kind != "failed", event.why
         if event.kind == "done":
             yield Moment.now() - start
@@ -163,7 +164,7 @@ def measure_event() -> str:
         remote = cluster.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")
         cluster.run_remotely = remote(many_events)
         start = time.process_time()
-        events = len(list(run_all(others, cluster)))
+        events = len(list(cluster.run(others)))
         each = 1000 * (time.process_time() - start) / events
     size = sum(map(len, results[-1][1].values())) / 1000
     return f"An event of Ray's takes the command {each:.2f} ms; a job sends back {size:.0f} KB."

@@ -183,7 +183,7 @@ def main() -> None:
             [sys.executable, "-m", "drrn", *arguments],
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "DRRN_HOME": folder},
+            env={**os.environ, "TEXTGAMES_HOME": folder},
         )
         try:
             assert server.stdout is not None

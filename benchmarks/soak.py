@@ -125,7 +125,7 @@ def soak(minutes: float, seed: int) -> int:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, "DRRN_HOME": f"{folder}/home"},
+            env={**os.environ, "TEXTGAMES_HOME": f"{folder}/home"},
         )
         assert server.stdout is not None
         port = int(server.stdout.readline().strip(" /\n").rpartition(":")[2])

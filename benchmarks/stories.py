@@ -20,9 +20,9 @@ from pathlib import Path
 from chromium import Chromium
 
 import drrn
-from drrn.errors import InputError
-from drrn.processes import work
-from drrn.stories.hosted.session import HostedPage, Session
+from storytest.hosted.session import HostedPage, Session
+from textgames.errors import InputError
+from textgames.processes import work
 
 WARM_UP = 150  # clicks
 TIMED = 150  # clicks

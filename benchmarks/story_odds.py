@@ -18,15 +18,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import drrn
-from drrn.compiled.compile import compile_game
-from drrn.compiled.game import Compiled
-from drrn.compiled.search import EndingId
-from drrn.compiled.solve import random_play
-from drrn.errors import InputError
-from drrn.game.contract import Observation
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.hosted.session import Session
-from drrn.stories.hosted.stage import Arrival, Moment, Stage
+from storytest.hosted.game import HostedGame
+from storytest.hosted.session import Session
+from storytest.hosted.stage import Arrival, Moment, Stage
+from textgames.compiled.compile import compile_game
+from textgames.compiled.game import Compiled
+from textgames.compiled.search import EndingId
+from textgames.compiled.solve import random_play
+from textgames.errors import InputError
+from textgames.game.contract import Observation
 
 
 class StraightStage(Stage):

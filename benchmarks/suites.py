@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import drrn
-from drrn.suites.catalogue import SUITES, SuiteChoice, read_choice
-from drrn.suites.environments import SuitePage, TwxEnvironment
+from textsuites.catalogue import SUITES, SuiteChoice, read_choice
+from textsuites.environments import SuitePage, TwxEnvironment
 
 Page = tuple[list[str], bool]  # the actions, and whether the episode is over
 
@@ -91,7 +91,7 @@ def textworld(choice: SuiteChoice) -> Any:
 def jericho(choice: SuiteChoice) -> Any:
     import jericho as suite
 
-    from drrn.suites.environments import JerichoEnvironment
+    from textsuites.environments import JerichoEnvironment
 
     env = JerichoEnvironment(
         choice.game, choice.options
@@ -145,7 +145,7 @@ def compare_actions(
     made in a random `share` of these, and only these are compared. Elsewhere play follows our list.
     With `walkthrough`, play follows Jericho's walkthrough instead, for at most `states` states.
     """
-    from drrn.suites.environments import JerichoEnvironment
+    from textsuites.environments import JerichoEnvironment
 
     environment = JerichoEnvironment(choice.game, choice.options)
     env = environment.env

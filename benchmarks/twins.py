@@ -17,11 +17,11 @@ from itertools import takewhile
 from typing import Any
 
 import drrn
-from drrn.errors import InputError
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.search import UnlistedError
-from drrn.stories.twine.renderer import Journey, Move
-from drrn.stories.twine.story_game import StoryGame, StoryState
+from storytest.hosted.game import HostedGame
+from storytest.search import UnlistedError
+from storytest.twine.renderer import Journey, Move
+from storytest.twine.story_game import StoryState, TwineGame
+from textgames.errors import InputError
 
 MAX_STATES = 500  # behind one page; a walk ends there
 MAX_OUTCOMES = 1_000  # of a step; with more, both games make the same random draws
@@ -90,7 +90,7 @@ def _walk_by_draws(
 
 
 def native_state(
-    native: StoryGame, before: Journey, move: Move, draws: Sequence[int]
+    native: TwineGame, before: Journey, move: Move, draws: Sequence[int]
 ) -> StoryState:
     """Return the state that a move leads to in our interpreter, with fixed random draws."""
     journey = before.copy()

@@ -17,8 +17,8 @@ import numpy as np
 
 import drrn
 from drrn.arena.match import Match
-from drrn.compiled.oracle import solve_game
-from drrn.notebook import Line, Picture, curve
+from textgames.compiled.oracle import solve_game
+from textgames.notebook import Line, Picture, curve
 
 SIZE = 2**14  # features
 FIRST_SEED = 1000

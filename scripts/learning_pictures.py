@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/learning.md from the run of the tour; `scripts/tour` calls it."""
+"""Draw the pictures of docs/drrn/learning.md from the run of the tour; `scripts/tour` calls it."""
 
 import json
 from collections import Counter
@@ -12,7 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
-TOUR = json.loads((ROOT / "drrn/pages/static/tour.json").read_text(encoding="utf-8"))
+TOUR = json.loads(
+    (ROOT / "packages/page/textgames_page/static/tour.json").read_text(encoding="utf-8")
+)
 RECORD = TOUR["record"]
 PAGE = 0
 MAX_BANDS = 6

@@ -56,29 +56,17 @@ class PageServer:
         self.link = self.start()
 
     def start(self) -> str:
-        command = [
-            sys.executable,
-            "-m",
-            "drrn",
-            "serve",
-            "--no-browser",
-            "--port",
-            self.port,
-            "--runs",
-            "runs",
-            *self.options,
-        ]
-        environment = {**os.environ, "DRRN_HOME": str(self.folder / "home"), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, *"-m drrn serve --no-browser --runs runs --port".split()]
+        command += [self.port, *self.options]
+        environment = {
+            **os.environ,
+            "TEXTGAMES_HOME": str(self.folder / "home"),
+            "OMP_NUM_THREADS": "1",
+        }
         environment["PYTHONPATH"] = str(Path(__file__).parents[1])
         with (self.folder / "errors").open("w") as errors:
-            self.process = subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
+            pipes = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
+            self.process = subprocess.Popen(command, cwd=self.folder, env=environment, **pipes)
         assert self.process.stdout is not None
         link = self.process.stdout.readline().strip()
         assert link.startswith("http://"), (self.folder / "errors").read_text()

@@ -16,10 +16,18 @@ RETURNS = {
 }
 
 
-def bytes_of(buffer):
-    """Return the size of a replay buffer's arrays."""
-    arrays = (*buffer.columns.values(), buffer.first, buffer.actions)
-    return sum(array.nbytes for array in arrays)
+def bytes_of(memory):
+    """The size of a memory's arrays."""
+    return sum(np.asarray(array).nbytes for array in memory.state().values())
+
+
+def joined(above, below):
+    """The menus of these pages, then of those."""
+    return Menus(
+        np.concatenate([above.which, below.which + len(above.first) - 1]),
+        np.concatenate([above.first, below.first[1:] + above.first[-1]]),
+        np.concatenate([above.actions, below.actions]),
+    )
 
 
 def single_steps(states, menus, indices, rewards, next_states, next_menus):
@@ -28,7 +36,7 @@ def single_steps(states, menus, indices, rewards, next_states, next_menus):
     order = np.arange(2 * count).reshape(2, count).T.ravel()  # each page before the next one
     return Steps(
         page_states=np.concatenate([states, next_states])[order],
-        page_actions=menus.joined(next_menus)[order],
+        page_actions=joined(menus, next_menus)[order],
         taken=indices,
         probabilities=np.ones(count),
         rewards=np.asarray(rewards, np.float64),

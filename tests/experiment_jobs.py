@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from drrn.lab.experiments.workers import Event, Workers, events_of
+from drrn.experiments.workers import Workers, events_of
 
 
 class InProcessWorkers(Workers):
     """Runs one job after another in this process; other processes would import PyTorch again."""
 
-    attempts = 1
-
-    def __init__(self, count):
-        self.stream: Iterator[Event] = iter(())
+    def __init__(self, count=1):
+        super().__init__()
 
     def slots(self):
         return 1
 
     def start(self, job):
-        self.stream = events_of(job)
+        return events_of(job)
 
-    def events(self):
-        return [next(self.stream)]
+    def wait(self):
+        (stream,) = self.running
+        yield stream, next(stream)
 
-    def close(self):
-        self.stream = iter(())
+    def cancel(self, handle):
+        handle.close()
 
 
 def assert_interrupted_job_matches(job, rows, names):

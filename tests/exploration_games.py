@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
-from drrn.game.contract import Observation
+from textgames.game.contract import Observation
 
 ROOMS = 9
 DOORS = ("Walk on along the corridor.", "Leave by the window.", "Leave by the stairs.")
@@ -14,14 +15,13 @@ FURNITURE = (
 )
 
 
-class Corridor:
-    """Rooms in a row: leaving pays 5, the last one 20. Random play reaches it once in 3⁹ episodes."""
+class Enumerated:
+    """A game without chance that lists its outcomes."""
 
-    name = "corridor"
-    max_steps = 40
+    start: Any
 
     def reset(self, seed=None):
-        self.state = 0
+        self.state = self.start
         return self.look(self.state)
 
     def step(self, index):
@@ -29,7 +29,15 @@ class Corridor:
         return self.look(self.state)
 
     def opening(self):
-        return [(1.0, 0)]
+        return [(1.0, self.start)]
+
+
+class Corridor(Enumerated):
+    """Rooms in a row: leaving pays 5, the last one 20. Random play reaches it once in 3⁹ episodes."""
+
+    name = "corridor"
+    start = 0
+    max_steps = 40
 
     def outcomes(self, state, index):
         return [(1.0, state + 1 if index == 0 else -1)]
@@ -74,22 +82,12 @@ class Unrepeated:
         return Observation(f"{number} {FURNITURE} {self.random.getrandbits(60):x}", DOORS)
 
 
-class Key:
+class Key(Enumerated):
     """The first action decides the ending, 10 or 0, and no later page shows it."""
 
     name = "key"
+    start = (0, False)
     max_steps = 10
-
-    def reset(self, seed=None):
-        self.state = (0, False)
-        return self.look(self.state)
-
-    def step(self, index):
-        ((_, self.state),) = self.outcomes(self.state, index)
-        return self.look(self.state)
-
-    def opening(self):
-        return [(1.0, (0, False))]
 
     def outcomes(self, state, index):
         room, has_key = state
@@ -106,22 +104,12 @@ class Key:
         return Observation(f"Hall {room}.", ("Go on.", "Go slowly."))
 
 
-class Treadmill:
+class Treadmill(Enumerated):
     """Staying pays 1 at every step, leaving pays 6 and ends; the step limit is 1."""
 
     name = "treadmill"
+    start = "new"
     max_steps = 1
-
-    def reset(self, seed=None):
-        self.state = "new"
-        return self.look(self.state)
-
-    def step(self, index):
-        ((_, self.state),) = self.outcomes(self.state, index)
-        return self.look(self.state)
-
-    def opening(self):
-        return [(1.0, "new")]
 
     def outcomes(self, state, index):
         return [(1.0, "on" if index == 0 else "off")]
@@ -132,23 +120,13 @@ class Treadmill:
         return Observation("The belt runs.", ("Stay.", "Leave."), 1.0 if state == "on" else 0.0)
 
 
-class ManyDoors:
+class ManyDoors(Enumerated):
     """More doors than an agent can try: all lead to a bad ending, and going home costs little."""
 
     name = "many-doors"
+    start = "hall"
     max_steps = 5
     doors = ("Go home.", *(f"Open door {number}." for number in range(300)))
-
-    def reset(self, seed=None):
-        self.state = "hall"
-        return self.look(self.state)
-
-    def step(self, index):
-        ((_, self.state),) = self.outcomes(self.state, index)
-        return self.look(self.state)
-
-    def opening(self):
-        return [(1.0, "hall")]
 
     def outcomes(self, state, index):
         return [(1.0, "trap" if index else "home")]

@@ -22,10 +22,9 @@ from typing import Any
 
 import drrn
 from drrn import InputError
-from drrn.game.contract import fingerprint_of
-from drrn.stories.twine import values as js
-from drrn.stories.twine.script import ExpressionError, Facts, Page
-from drrn.stories.twine.twine1.expressions import parse
+from storytest.twine import values as js
+from storytest.twine.script import ExpressionError, Facts, Page
+from storytest.twine.twine1.expressions import parse
 from tests.fuzz_corpus import (
     GOOD_HTML,
     GOOD_TOML,
@@ -40,6 +39,7 @@ from tests.fuzz_runs import MEGABYTE, fuzz_run, good_runs
 from tests.fuzz_runs import counts as run_counts
 from tests.ink_stories import STALL
 from tests.mutations import Cut, check_command, flip_bytes, mutate, random_cuts, random_flips
+from textgames.game.contract import fingerprint_of
 
 DESCRIPTION = """Mutate stories, expressions, TOMLs, Ink files and run folders for some minutes. Each
 case must work or fail with one sentence. Other cases are saved in a folder, and the exit code is 1."""

@@ -4,7 +4,7 @@ import random
 import re
 from itertools import islice
 
-from drrn.game.contract import ContractError, Enumerable
+from textgames.game.contract import ContractError, Enumerable
 
 MAX_OUTCOMES = 10_000  # checked at one step
 

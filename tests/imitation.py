@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from drrn.lab.authors.install import PUBLISHED, add_games
-from drrn.stories.added import Origin
+from lab.authors.install import PUBLISHED, add_games
+from storytest.added import Origin
 
 CROSSING = '''\
 #!/usr/bin/env python
@@ -197,7 +197,7 @@ def treat_as_published(folder: Path) -> Iterator[None]:
             data = (folder / name).read_bytes().replace(b"\r\n", b"\n")
             hashes[name] = hashlib.sha256(data).hexdigest()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.lab.authors.install.PUBLISHED", hashes)
+        patch.setattr("lab.authors.install.PUBLISHED", hashes)
         yield
 
 

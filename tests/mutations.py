@@ -49,7 +49,7 @@ def collect_errors() -> Iterator[io.StringIO]:
     """Collect what is printed to stderr, and the warnings, which pytest would take."""
     errors = io.StringIO()
     warnings = logging.StreamHandler(errors)
-    log = logging.getLogger("drrn")
+    log = logging.getLogger("textgames")
     log.addHandler(warnings)
     try:
         with contextlib.redirect_stderr(errors):

@@ -4,19 +4,20 @@ from contextlib import contextmanager
 
 from starlette.testclient import TestClient
 
-from drrn.serve.app import application
-from drrn.serve.http import Access, local_access
-from drrn.serve.library import Library
-from drrn.serve.services import Services
+from textgames_page.app import application
+from textgames_page.http import Access, local_access
+from textgames_page.library import Library
+from textgames_page.limits import Limits
+from textgames_page.services import Services
 
 PORT = 8642
 BASE = f"http://127.0.0.1:{PORT}"
 
 
 @contextmanager
-def client_of(runs, access: Access | None = None, base: str = BASE):
-    """Yield a client of a new server; `client.services` are the services of the server."""
-    services = Services(Library(), runs)
+def client_of(runs, access: Access | None = None, base: str = BASE, limits: Limits | None = None):
+    """Yield a client of a new server. `client.services` are the services of the server."""
+    services = Services(Library(), runs, limits=limits)
     app = application(services, access or local_access(PORT))
     with TestClient(app, base_url=base, raise_server_exceptions=False) as client:
         client.services = services

@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium
 
-from drrn.game.contract import Observation, StoryDefaults
+from textgames.game.contract import Observation, StoryDefaults
 
 
 class Doors:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import drrn
-from drrn.stories.hosted.game import HostedGame
-from drrn.stories.twine.story_game import StoryGame
+from storytest.hosted.game import HostedGame
+from storytest.twine.story_game import TwineGame
 
 FORK = """\
 :: Start
@@ -33,10 +33,10 @@ REWARDS += "[[ending]]\npassage = 'Home'\nreward = -10\n"
 SMALL_REWARDS = REWARDS.replace("10", "1").replace("0.1", "0.01")
 
 
-def open_story(source: str | Path, **options: Any) -> StoryGame:
+def open_story(source: str | Path, **options: Any) -> TwineGame:
     """Open a story of the native interpreter."""
     game = drrn.make(source, **options)
-    assert isinstance(game, StoryGame)
+    assert isinstance(game, TwineGame)
     return game
 
 

@@ -11,12 +11,13 @@ from tests.stories import open_hosted
 
 PAGE = "<html><head><title>{{STORY_NAME}}</title></head><body>{{STORY_DATA}}</body></html>"
 SHARED_FORMATS = Path(
-    os.environ.get("DRRN_STORY_FORMATS")
+    os.environ.get("TEXTGAMES_STORY_FORMATS")
     or Path(__file__).resolve().parents[2] / "shared" / "formats"
 )
 # The file that `drrn formats add ink` adds.
 INK_COMPILER = Path(
-    os.environ.get("DRRN_INK_COMPILER") or Path.home() / ".drrn" / "formats" / "inkjs-2.4.0.js"
+    os.environ.get("TEXTGAMES_INK_COMPILER")
+    or Path.home() / ".textgames" / "formats" / "inkjs-2.4.0.js"
 )
 REAL_FORMATS = sorted(SHARED_FORMATS.glob("*/*/format.js"))
 needs_formats = pytest.mark.skipif(

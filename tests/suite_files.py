@@ -3,9 +3,10 @@
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 import drrn
-from drrn.suites.game import SuiteGame
+from textsuites.game import SuiteGame
 
 HEADER = bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18  # without a length
 
@@ -16,6 +17,29 @@ def game_file(folder, name="tale.z8", supported=True):
     path.write_bytes(HEADER[:1] + bytes([supported]) + HEADER[2:] + bytes(64))
     path.with_suffix(".json").write_text("{}")
     return path
+
+
+class LocalService:
+    """The object of a `Service`, created in this process."""
+
+    def __init__(self, create, *arguments, **_):
+        self.create = lambda: create(*arguments)
+        self.target: Any = None
+
+    def open(self, timeout):
+        self.target = self.create()
+
+    def ask(self, method, *arguments, timeout):
+        return getattr(self.target, method)(*arguments)
+
+    def close(self):
+        if self.target is not None:
+            self.target.close()
+
+    def kill(self):
+        pass
+
+    hang_up = kill
 
 
 def open_suite(name) -> SuiteGame:

@@ -1,4 +1,4 @@
-"""Layers of the package: imports run downwards, and heavy packages are imported late."""
+"""The packages depend on each other in one direction; layers within a package do, too."""
 
 import ast
 import inspect
@@ -8,88 +8,129 @@ import sys
 from pathlib import Path
 
 import pytest
+import tomllib
 
 import drrn
-from tests.source_code import imports_of, is_inside, trees
+import textgames
+from tests.source_code import PACKAGES, ROOT, imported_at_the_top, imports_of, is_inside, modules
 
-ROOT = Path(drrn.__file__).parent
-# A package imports only from its own layer or a lower one.
-LAYERS = [
-    "version errors registry declaration settings processes progress files writing reading pages notebook",
-    "text vectors sentences document",
-    "game",
-    "compiled",
-    "game.make",
-    "worlds suites stories diagnostics",
-    "models",
-    "learning",
-    "playing",
-    "runs gym arena",
-    "lab",
-    "serve",
-    "cli __main__",
-]
+# What each package may import besides itself.
+USES = {
+    "textgames": (),
+    "storytest": ("textgames",),
+    "textsuites": ("textgames",),
+    "drrn": ("textgames",),
+    "textgames_page": ("textgames",),
+    "lab": ("textgames", "storytest", "textsuites", "drrn"),
+}
+# What the page opens if it is installed: imported inside functions, or by modules that are.
+OPENED = {"textgames_page": ("storytest", "drrn")}
+# In each package, a part imports only from its own layer or from a lower one.
+LAYERS = {
+    "textgames": [
+        "version errors registry declaration processes progress files wording pages notebook arrays",
+        "document estimate scores",
+        "game",
+        "compiled",
+        "openers",
+        "worlds diagnostics",
+        "terminal play command_line",
+    ],
+    "drrn": [
+        "settings vectors sentences reading text",
+        "models",
+        "learning",
+        "playing",
+        "runs gym arena",
+        "experiments",
+        "cli",
+    ],
+}
 # Imports that are forbidden although the layers allow them.
 SEPARATE = [
-    ("models", "learning.fast"),
-    ("learning/reference.py", "models"),
-    ("learning/q_learning.py", "learning.fast"),
-    ("game/contract.py", "game.make"),
-    ("suites", "stories"),
-    ("worlds", "stories"),
-    ("stories", "suites"),
-    ("stories", "worlds"),
-    ("models", "stories"),
-    ("learning", "stories"),
-    ("playing", "stories"),
-    ("runs", "stories"),
+    ("drrn.models", "drrn.learning.fast"),
+    ("drrn.learning.reference", "drrn.models"),
+    ("drrn.learning.q_learning", "drrn.learning.fast"),
+    ("storytest.playtest", "storytest.cli"),
 ]
 MAX_FUNCTION_LINES = 45
-MAX_PATH_LINES = 600  # from the command to the weight update
-MAX_PATH_TYPES = 14  # classes that are passed on that path
+MAX_PATH_LINES = 600  # from the command to the weight update, the core's included
+MAX_PATH_TYPES = 16  # classes that are passed on that path
+
+
+def package_of(module):
+    return module.partition(".")[0]
 
 
 def layer_of(module):
-    parts = module.removeprefix("drrn").lstrip(".").split(".")
-    keys = {parts[0], ".".join(parts[:2])}
-    layers = [number for number, names in enumerate(LAYERS) if keys & set(names.split())][::-1]
-    return layers[0] if layers else None
+    package, _, rest = module.partition(".")
+    for number, names in enumerate(LAYERS[package]):
+        if rest.split(".")[0] in names.split():
+            return number
+    return None
 
 
-def module_of(path):
-    return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+def test_packages_import_only_what_they_depend_on():
+    for module, tree in modules().items():
+        package = package_of(module)
+        for name in imports_of(tree):
+            other = package_of(name)
+            if other in PACKAGES and other != package:
+                assert other in (*USES[package], *OPENED.get(package, ())), f"{module}: {name}"
 
 
-def test_no_package_imports_from_a_higher_layer():
-    for path, tree in trees(ROOT):
-        module = module_of(path)
-        if module == "drrn":
+def test_declared_dependencies_are_those_of_the_imports():
+    for folder in (ROOT / "packages").iterdir():
+        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        package = project["name"].replace("-", "_")
+        declared = {re.split(r"[\[<>=; ]", each)[0] for each in project["dependencies"]}
+        assert declared & set(USES) == set(USES[package]), package
+        assert project["version"] == textgames.__version__
+
+
+@pytest.mark.parametrize("package", OPENED)
+def test_the_page_starts_without_the_products_that_it_opens(package):
+    blocked = ", ".join(f"{name!r}" for name in OPENED[package])
+    code = f"""
+import sys
+for name in ({blocked}):
+    sys.modules[name] = None
+import {package}.command, {package}.app
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_no_part_imports_from_a_higher_layer(package):
+    for module, tree in modules().items():
+        if package_of(module) != package or module in (package, f"{package}.__main__"):
             continue
         layer = layer_of(module)
         assert layer is not None, f"{module} has no layer"
         for name in imports_of(tree):
-            if name.startswith("drrn.") and layer_of(name) is not None:
+            if is_inside(name, package) and layer_of(name) is not None:
                 assert layer_of(name) <= layer, f"{module} imports {name}"
 
 
 @pytest.mark.parametrize(("part", "other"), SEPARATE)
 def test_separate_parts_do_not_import_each_other(part, other):
-    for path, tree in trees(ROOT):
-        if path == ROOT / part or ROOT / part in path.parents:
-            names = [module for module in imports_of(tree) if is_inside(module, f"drrn.{other}")]
-            assert not names, f"{path.relative_to(ROOT)} imports {names[0]}"
+    for module, tree in modules().items():
+        if is_inside(module, part):
+            names = [name for name in imports_of(tree) if is_inside(name, other)]
+            assert not names, f"{module} imports {names[0]}"
 
 
 def test_no_import_cycle():
-    """Imports inside functions and for type checking count as well."""
-    modules = {module_of(path): tree for path, tree in trees(ROOT)}
+    """Imports inside functions, for type checking and by strings count as well."""
     edges = {}
-    for module, tree in modules.items():
-        names = {name for name in imports_of(tree) if name in modules and name != module}
+    for module, tree in modules().items():
+        names = {name for name in imports_of(tree) if name in modules() and name != module}
         # `from a import b` yields both a and a.b; if a.b is a module, that is the import
         edges[module] = {
             name for name in names if not any(other.startswith(f"{name}.") for other in names)
         }
+    for package in ("textgames", "drrn", "storytest"):
+        edges[package] = set()  # they name what they export, and import it on first use
     visited = set()
 
     def visit(module, path):
@@ -100,25 +141,25 @@ def test_no_import_cycle():
             visit(name, [*path, module])
         visited.add(module)
 
-    for module in sorted(modules):
+    for module in sorted(edges):
         visit(module, [])
 
 
 def test_no_function_is_longer_than_a_screen():
-    for path, tree in trees(ROOT):
+    for module, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 assert node.end_lineno is not None
                 length = node.end_lineno - node.lineno + 1
-                assert length <= MAX_FUNCTION_LINES, f"{path.relative_to(ROOT)}: {node.name}"
+                assert length <= MAX_FUNCTION_LINES, f"{module}: {node.name}"
 
 
 def test_every_module_and_public_class_has_a_docstring():
-    for path, tree in trees(ROOT):
-        assert ast.get_docstring(tree), f"{path.relative_to(ROOT)} has no docstring"
+    for module, tree in modules().items():
+        assert ast.get_docstring(tree), f"{module} has no docstring"
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                assert ast.get_docstring(node), f"{path.relative_to(ROOT)}: {node.name}"
+                assert ast.get_docstring(node), f"{module}: {node.name}"
 
 
 def test_the_choices_of_settings_are_the_registered_names():
@@ -136,56 +177,63 @@ def test_the_choices_of_settings_are_the_registered_names():
     assert tuple(learners.LEARNERS) == settings.LEARNERS
 
 
-def loaded_modules(code, prefix="drrn"):
+def loaded_modules(code, prefix):
     report = f"import sys; print(*[m for m in sys.modules if m.split('.')[0] == {prefix!r}])"
-    result = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", f"{code}\n{report}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
     return result.stdout.split("\n")[-2].split()
 
 
 def test_the_contract_loads_few_modules():
-    modules = loaded_modules("import drrn.game.contract, drrn.game.episodes")
+    modules = loaded_modules("import textgames.game.contract, textgames.game.episodes", "textgames")
     assert len(modules) < 15, modules
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [
-        "import drrn.cli; drrn.cli.parser()",
-        "import drrn; drrn.make('long-watch').reset(0)",
-        "import drrn; drrn.make('home-world').reset(0)",
+        "import drrn.cli; from textgames.command_line import parser; parser(drrn.cli.PROGRAM)",
+        "import textgames; textgames.make('long-watch').reset(0)",
+        "import textgames; textgames.make('home-world').reset(0)",
     ],
 )
 def test_games_and_help_do_not_load_pytorch(code):
     assert loaded_modules(code, "torch") == []
 
 
-def test_every_exported_name_exists():
-    assert all(hasattr(drrn, name) for name in drrn.__all__)
+def test_authors_load_nothing_of_the_agent():
+    code = "import storytest; storytest.test('long-watch', seconds=1)"
+    assert loaded_modules(code, "drrn") == []
+
+
+@pytest.mark.parametrize("package", [textgames, drrn])
+def test_every_exported_name_exists(package):
+    assert all(hasattr(package, name) for name in package.__all__)
+    assert dir(package) == sorted(package.__all__)
 
 
 def test_no_text_of_a_story_is_run_as_code():
+    """Only these modules start processes, each with a fixed command."""
     allowed = (
-        "lab/experiments/results.py",
-        "processes.py",
-        "serve/runs.py",
-        "lab/authors/install.py",
-        "suites/java.py",  # only the processes that py4j starts
-        "stories/packages.py",  # git and npm, with names of our own list
-        "arena/adaptors/verifiers.py",  # only names a runtime of that package
+        "lab.authors.install",
+        "storytest.packages",  # git and npm, with names of our own list
+        "textgames.processes",
+        "textgames_page.runs",
+        "textsuites.java",  # only the processes that py4j starts
     )
-    others = (path for path in ROOT.rglob("*.py") if path not in {ROOT / name for name in allowed})
-    source = "".join(path.read_text(encoding="utf-8") for path in others)
-    assert not re.search(r"(?<![\w.`])(?:eval|exec)\(|__import__|import pickle|subprocess", source)
+    for module in modules():
+        path = PACKAGES[package_of(module)].parent.joinpath(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        source = path.read_text(encoding="utf-8")
+        found = re.search(r"(?<![\w.`])(?:eval|exec)\(|__import__|import pickle|subprocess", source)
+        assert module in allowed or not found, f"{module}: {found}"
 
 
 @pytest.mark.parametrize(
     "learner", ["q-learning", "drrn.learning.q_learning:QLearning"], ids=["fast", "plain"]
 )
 def test_the_path_from_the_command_to_the_update_is_short(learner):
-    """Count the functions of the command and of the agent that run before the update."""
+    """Count the functions that run before the update; compiling the game is not part of it."""
     from drrn.cli import train
     from drrn.runs.trainer import Trainer
 
@@ -195,26 +243,24 @@ def test_the_path_from_the_command_to_the_update_is_short(learner):
     first = (train.run, inspect.unwrap(train.new_run), train.train, Trainer.__init__)
     functions = {function.__code__ for function in first}
     types: set[type] = set()
-    names = "game compiled stories worlds suites diagnostics".split()
-    games = [ROOT / name for name in names]
+    roots = [PACKAGES["textgames"], PACKAGES["drrn"]]
+    compiler = PACKAGES["textgames"] / "compiled"
 
     def record(frame, event, _):
         code = frame.f_code
         path = Path(code.co_filename)
-        if (
-            event != "call"
-            or ROOT not in path.parents
-            or any(folder in path.parents for folder in games)
-        ):
+        is_ours = any(root in path.parents for root in roots) and compiler not in path.parents
+        if event != "call" or not is_ours:
             return
         if not code.co_name.startswith("<"):
             functions.add(code)
         kinds = {type(value) for value in frame.f_locals.values()}
-        types.update(kind for kind in kinds if kind.__module__.startswith("drrn."))
+        types.update(kind for kind in kinds if package_of(kind.__module__) in PACKAGES)
         if (path.stem, code.co_name) in (("optimisers", "move"), ("q_learning", "backward")):
             raise UpdateError
 
-    trainer = drrn.trainer("long-watch", paper=True, rounds=1, replicas=1, learner=learner)
+    options = {"paper": True, "rounds": 1, "replicas": 1, "learner": learner}
+    trainer = drrn.trainer("home-world", **options)
     sys.setprofile(record)
     try:
         with pytest.raises(UpdateError):
@@ -225,3 +271,17 @@ def test_the_path_from_the_command_to_the_update_is_short(learner):
     lines = [line for source in sources for line in source if line.strip()]
     assert 300 < len(lines) <= MAX_PATH_LINES
     assert 10 < len(types) <= MAX_PATH_TYPES
+
+
+def test_modules_import_at_the_top_only_what_is_below():
+    """The page imports the products that it opens only where they are needed."""
+    optional = OPENED["textgames_page"]
+    starts = {"textgames_page.command", "textgames_page.app"}
+    reached = set(starts)
+    waiting = list(starts)
+    while waiting:
+        for name in imported_at_the_top(modules()[waiting.pop()]):
+            assert package_of(name) not in optional, name
+            if name in modules() and is_inside(name, "textgames_page") and name not in reached:
+                reached.add(name)
+                waiting.append(name)

@@ -32,7 +32,7 @@ CUTS = st.lists(
 FLIPS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=5)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("lenient", [True, False])
 @fuzz
 @given(cuts=CUTS)
@@ -42,7 +42,7 @@ def test_a_mutated_twee_file_plays_or_fails_with_one_sentence(tmp_path, lenient,
     play(path, lenient=lenient)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("text", [GOOD_HTML, GOOD_TWINE_2], ids=["Twine 1", "Twine 2"])
 @fuzz
 @given(cuts=CUTS)
@@ -52,7 +52,7 @@ def test_a_mutated_html_file_plays_or_fails_with_one_sentence(tmp_path, text, cu
     play(path, lenient=True)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("text", "name"),
     [(GOOD_TWEE, "tale.twee"), (GOOD_HTML, "tale.html"), (GOOD_TWINE_2, "tale.html")],
@@ -85,14 +85,14 @@ def test_arbitrary_bytes_play_or_fail_with_one_sentence(tmp_path, data):
         play(path, lenient=True)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(fuzz, max_examples=600)
 @given(st.lists(st.sampled_from(TOKENS), min_size=1, max_size=14).map(" ".join))
 def test_an_expression_has_a_value_or_a_short_error(source):
     check_expression(source)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)
 def test_a_random_case_works_or_fails_with_one_sentence(tmp_path, target):
     for number in range(TARGETS[target]):

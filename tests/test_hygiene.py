@@ -2,23 +2,26 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.source_code import imports_of, trees
+from tests.source_code import ROOT, imports_of
 
-TESTS = Path(__file__).parent
 CLOCK = re.compile(
     "(monotonic|perf_counter|process_time|thread_time|time)_ns|"
     "monotonic|perf_counter|process_time|timeit"
 )
+FILES = [
+    *ROOT.glob("tests/*.py"),
+    *ROOT.glob("lab/tests/*.py"),
+    *ROOT.glob("packages/*/tests/*.py"),
+]
 
 
-@pytest.fixture(params=trees(TESTS), ids=lambda entry: entry[0].stem)
+@pytest.fixture(params=sorted(FILES), ids=lambda path: path.stem)
 def tree(request):
     """Syntax tree of a test file."""
-    return request.param[1]
+    return ast.parse(request.param.read_text(encoding="utf-8"))
 
 
 def test_no_test_file_imports_another(tree):
@@ -34,3 +37,9 @@ def test_no_test_reads_the_clock(tree):
     assert [name for name in names if CLOCK.fullmatch(name)] == []
     pattern = r"time\.time|(datetime\.)?datetime\.now"
     assert [name for name in calls if re.fullmatch(pattern, name)] == []
+
+
+def test_names_of_test_files_are_unique():
+    """A checker of types reads all folders of tests as one."""
+    names = [path.name for path in FILES if path.name.startswith("test_")]
+    assert len(names) == len(set(names))

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn import pages
-from drrn.errors import InputError
-from drrn.notebook import Line, Picture, curve, live_display
-from drrn.stories.map.svg import game_map
-from drrn.stories.playtest.playtest import StoryTest
+from storytest.map.svg import game_map
+from storytest.playtest.playtest import StoryTest
+from storytest.playtest.report import report
+from textgames import pages
+from textgames.errors import InputError
+from textgames.notebook import Line, Picture, curve, live_display
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
@@ -145,11 +146,10 @@ def test_the_band_of_a_curve_ends_at_the_best_possible_score():
     assert min(heights) == float(re.findall(r" ([\d.]+)H", best)[0])
 
 
-@pytest.mark.slow
-def test_findings_and_the_map_are_displayed():
+def test_a_report_and_the_map_are_displayed():
     game: Any = drrn.make(str(ROOT / "examples/cellar.twee"), lenient=True)
-    findings = StoryTest(game, 2.0).run()
-    assert "Matches" in findings._repr_html_() and "4 problems" in repr(findings)
+    findings = StoryTest(game, clicks=1_000).run()
+    assert "Matches" in (report(findings)._repr_html_() or "") and "4 problems" in repr(findings)
     svg = game_map(game)._repr_html_()
     assert "<svg" in svg and "Attic" not in svg  # never reached
 
@@ -177,7 +177,7 @@ def test_the_notebooks_are_saved_without_outputs():
         assert all(not cell.get("outputs") for cell in cells)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_displays_something_in_each_cell(path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -28,7 +28,6 @@ def test_licences_are_listed(metadata, licence):
     assert runpy.run_path(str(SUPPLY))["licence_of"](metadata) == licence
 
 
-@pytest.mark.slow
 def test_an_installation_with_hashes_refuses_another_file(tmp_path):
     wheel = tmp_path / "tiny-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as file:
@@ -45,7 +44,6 @@ def test_an_installation_with_hashes_refuses_another_file(tmp_path):
         assert subprocess.run(command, capture_output=True, check=False).returncode == code
 
 
-@pytest.mark.slow
 def test_a_package_index_that_cannot_be_reached_is_one_sentence(tmp_path):
     index = {"PIP_INDEX_URL": tmp_path.as_uri(), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
     done = subprocess.run(

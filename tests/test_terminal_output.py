@@ -13,9 +13,9 @@ import pytest
 import drrn
 from drrn.__main__ import start
 from drrn.cli import main
-from drrn.document import Cell, Document, Section, Table, to_markdown
-from drrn.writing import visible
 from tests.runs import train
+from textgames.document import Cell, Document, Section, Table, to_markdown
+from textgames.wording import visible
 
 CLEAR = "\x1b[2J"
 TITLE = "\x1b]0;mine\x07"
@@ -73,7 +73,6 @@ def test_json_has_the_exact_text_of_a_page(hostile_story, capsys):
     assert json.loads(capsys.readouterr().out)[0]["text"] == page.text
 
 
-@pytest.mark.slow
 def test_play_ask_and_evaluate_print_no_control_characters(
     hostile_story, tmp_path, capsys, monkeypatch, real_curves
 ):
@@ -110,7 +109,6 @@ def test_titles_are_escaped_in_markdown():
     assert "[x]" not in text and "<img" not in text and "`a < b`" in text
 
 
-@pytest.mark.slow
 def test_a_closed_pipe_ends_the_command_with_exit_code_141(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     reader, writer = os.pipe()
@@ -135,6 +133,6 @@ def test_ctrl_c_during_the_imports_of_the_command_is_quiet(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "drrn.cli", module)
     assert start() == 130 and capsys.readouterr().err == ""
     # nothing slow is imported before the handler
-    code = "import drrn, sys; assert not {'numpy', 'torch', 'drrn.game'} & set(sys.modules)"
+    code = "import drrn, sys; assert not {'numpy', 'torch', 'textgames.game'} & set(sys.modules)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)

@@ -1,31 +1,38 @@
 """Code of strangers: nothing that a file names is imported, unless the user allowed it."""
 
+import argparse
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 
 import drrn
-from drrn import registry
-from drrn.cli import main
-from drrn.errors import InputError
-from drrn.files import inside
-from drrn.game.make import GameSpec
-from drrn.lab.experiments import cluster
-from drrn.lab.experiments.job import Job
-from drrn.processes import Service
+from drrn.arena.players import KINDS
+from drrn.cli import PROGRAM, main, parser
+from drrn.experiments import cluster
 from drrn.runs.config import CODE_SETTINGS, versions
 from drrn.sentences import open_sentences
-from drrn.serve.advice_worker import agent_of
-from drrn.serve.game_worker import settings_from
 from drrn.settings import Settings, all_settings
+from lab.experiments.job import Job
 from tests.fuzz_runs import Hub
 from tests.runs import SMALL, rehash, train
+from textgames import registry
+from textgames.command_line import trust_code
+from textgames.errors import InputError
+from textgames.files import inside
+from textgames.openers import GameSpec
+from textgames.processes import Service
+from textgames_page import runs as page_runs
+from textgames_page.advice_worker import agent_of
+from textgames_page.library import Library
+from textgames_page.run_form import settings_from
 
 CANARY = """
 from pathlib import Path
@@ -134,8 +141,10 @@ def run_command(command, capsys):
     return code, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [*((place, "canary:Own") for place in PLACES), *(("model", name) for name in NAMES[1:])],
+)
 def test_no_command_imports_what_a_run_names(place, name, foreign, stranger, trained, capsys):
     run = foreign(place, name)
     opening, reading = commands_of(run, trained.parent / "tale.toml")
@@ -169,8 +178,10 @@ def test_no_process_of_the_page_imports_what_a_run_names(place, foreign, strange
     assert not (stranger / "ran").exists()
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("setting", CODE_SETTINGS)
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [*((setting, "canary:Own") for setting in CODE_SETTINGS), ("model", "os:system")],
+)
 def test_the_toml_of_a_story_and_a_file_of_settings_import_nothing(
     setting, name, stranger, tale, capsys, monkeypatch
 ):
@@ -273,10 +284,10 @@ class Opener:
         return spec.open().name
 
 
-def test_a_process_trusts_what_its_parent_trusts(stranger, monkeypatch):
+def test_a_process_trusts_what_its_parent_trusts(stranger):
     spec = GameSpec("tests.sample_games:Doors")
-    with Service(Opener) as service, pytest.raises(InputError, match="--trust"):
-        service.ask("name_of", spec, timeout=60)
+    with pytest.raises(InputError, match="--trust"):
+        spec.open()
     drrn.trust(spec.source)
     with Service(Opener) as service:
         assert service.ask("name_of", spec, timeout=60) == "doors"
@@ -298,20 +309,190 @@ def test_files_of_a_cluster_stay_in_the_folder_of_results(name, tmp_path):
     assert inside(tmp_path, "rows/x.csv") == tmp_path / "rows/x.csv"
 
 
-def test_a_sentence_model_names_no_code(tmp_path, stranger, monkeypatch):
-    monkeypatch.chdir(stranger)
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "modules.json").write_text('[{"type": "canary.Own", "path": ""}]')
-    with pytest.raises(InputError, match=r"canary\.Own"):
-        open_sentences(str(folder))
-    (folder / "modules.json").write_text('[{"type": "sentence_transformers.models.Dense"}]')
-    (folder / "pytorch_model.bin").write_bytes(b"pickle")
-    with pytest.raises(InputError, match="safetensors"):
-        open_sentences(str(folder))
-    assert not (stranger / "ran").exists()
+def test_a_training_of_the_page_imports_nothing_from_the_current_folder(tmp_path, monkeypatch):
+    for module in ("json", "torch", "numpy", "drrn"):
+        (tmp_path / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    run = page_runs.PageRun(tmp_path / "runs" / "mine")
+    run.side.mkdir(parents=True)
+    processes = []
+
+    def start(*arguments, **options):
+        processes.append(subprocess_popen(*arguments, **options))
+        return processes[0]
+
+    subprocess_popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", start)
+    page_runs.RunFolder(tmp_path / "runs", Library([]))._launch(run)
+    assert processes[0].wait(120) == 1 and not (tmp_path / "ran").exists()
+    assert "no such folder" in run.error_file.read_text()  # our worker ran, without a request
+
+
+MODEL = {"modules.json": [{"type": "sentence_transformers.models.Transformer"}]}
+HOSTILE: dict[str, dict[str, Any]] = {
+    "a module that imports others": {"modules.json": [{"type": "sentence_transformers.Router"}]},
+    "another package": {"modules.json": [{"type": "canary.Own", "path": ""}]},
+    "an activation": {**MODEL, "2_Dense/config.json": {"activation_function": "os.abort"}},
+    "a pickle": {**MODEL, "2_Dense/pytorch_model.bin": 0},
+    "a pickle beside another file": {
+        **MODEL,
+        "2_Dense/pytorch_model.bin": 0,
+        "2_Dense/x.safetensors": 0,
+    },
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_sentence_model_calls_no_code_that_its_files_name(what, tmp_path, monkeypatch):
+    fake = mock.Mock()
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    for name, content in {**HOSTILE[what], "model.safetensors": 0}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"names code outside|no \.safetensors"):
+        open_sentences(str(tmp_path))
+    assert not fake.mock_calls
+
+
+def test_a_sentence_model_in_subfolders_is_opened(tmp_path, monkeypatch):
+    fake = mock.Mock()
+    fake.SentenceTransformer().encode = lambda texts, **_: np.ones((len(texts), 3))
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    files = {"config.json": [1], "0_Transformer/model.safetensors": 0, **MODEL}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    open_sentences(str(tmp_path))
+    fake.SentenceTransformer.assert_called_with(str(tmp_path), device="cpu")
 
 
 def test_every_setting_that_can_name_code_is_tried():
     own = {name for name, each in all_settings().items() if each.own}
     assert own | {"sentences"} == set(CODE_SETTINGS) == set().union(*PLACES.values())
+
+
+# --- permission comes from options that take code, and from no other word
+
+
+def option_texts():
+    """Yield every command with each of its options that takes a text."""
+    for command in parser(full=True).commands.values():
+        for action in command.all_actions():
+            takes_text = action.nargs != 0 and not action.choices and hasattr(action, "code")
+            if takes_text and action.dest != "trust":
+                yield command, action
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("canary:Own", {"name", "player"}),
+        ("x=canary:Own", {"player"}),
+        ("encoder=bag,canary:Own", {"settings"}),
+        ("a=b=canary:Own", set()),
+        ("agent:Own", set()),
+        ("diagnostic:order", set()),
+    ],
+)
+def test_only_options_that_take_code_allow_it(name, kinds, monkeypatch):
+    for command, action in option_texts():
+        monkeypatch.setenv(registry.TRUSTED, "")
+        values = [name] if action.nargs in ("*", "+") else name
+        trust_code(PROGRAM, command, argparse.Namespace(**{action.dest: values}))
+        expected = ["canary:Own"] if action.code in kinds else []
+        assert registry.trusted() == expected, (command.prog, action.dest)
+
+
+def test_options_that_take_code():
+    taken = {
+        (name, action.dest)
+        for name, command in parser(full=True).commands.items()
+        for action in command.all_actions()
+        if getattr(action, "code", "")
+    }
+    settings = {("train", name) for name in CODE_SETTINGS} | {
+        ("diagnose", n) for n in CODE_SETTINGS
+    }
+    lists = {("diagnose", "agent"), ("diagnose", "set"), ("reproduce", "set"), ("sweep", "set")}
+    agents = {(name, "sentences") for name in ("play", "evaluate", "ask", "watch")}
+    assert taken == settings | lists | agents | {("sweep", "vary"), ("arena", "player")}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("model=own:A", ["own:A"]),
+        ("hidden=8,encoder=own:A,own:B", ["own:A", "own:B"]),
+        ("paper,learner=own:A", ["own:A"]),
+        ("sentences=own:a+own:b", ["own:a", "own:b"]),
+        ("vectors=own:A", []),
+        ("own:A", []),
+    ],
+)
+def test_settings_as_text_allow_the_values_of_settings_that_take_code(text, names, monkeypatch):
+    monkeypatch.setenv(registry.TRUSTED, "")
+    trust_code(PROGRAM, parser("sweep").commands["sweep"], argparse.Namespace(vary=[text]))
+    assert registry.trusted() == names
+
+
+@pytest.mark.parametrize(
+    "name", ["agent:Own", "person:Own", "diagnostic:order", "protocol:Own", "twx:Own"]
+)
+def test_a_scheme_of_drrn_is_not_a_module(name, foreign, stranger, monkeypatch, capsys):
+    module = name.partition(":")[0]
+    (stranger / f"{module}.py").write_text(CANARY)
+    monkeypatch.chdir(stranger)
+    run = foreign("model", name)
+    drrn.trust(name)
+    for command in (
+        ["arena", "long-watch", "--player", f"agent:{run}", name, "--episodes", "1"],
+        ["evaluate", run, "--game", name, "--episodes", "1"],
+        ["ask", run, "--state", name, "--action", name],
+        ["ask", run, "--state", "x", "--action", "y", "--sentences", name],
+    ):
+        code, error = run_command(command, capsys)
+        assert code == 2 and not (stranger / "ran").exists(), (command, error)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ask", "RUN", "--state", "canary:Own", "--action", "canary:Own"],
+        ["play", "long-watch", "--agent", "RUN", "--player", "canary:Own", "--policy", "greedy"],
+        ["arena", "long-watch", "--player", "agent:RUN", "--key-variable", "canary:Own"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_word_of_a_command_does_not_allow_the_code_of_a_run(
+    words, foreign, stranger, monkeypatch, capsys
+):
+    monkeypatch.chdir(stranger)
+    run = foreign("model", "canary:Own")
+    code, error = run_command([word.replace("RUN", str(run)) for word in words], capsys)
+    assert code == 2 and not (stranger / "ran").exists(), error
+
+
+def test_a_game_may_be_code_but_the_name_of_a_file_is_not(import_folder, monkeypatch):
+    monkeypatch.setenv(registry.TRUSTED, "")
+    (import_folder / "canary:Own").touch()
+    main(["inspect", "canary:Own"])
+    main(["runs", "canary:Own"])  # as the shell expands `drrn runs *`
+    main(["arena", "long-watch", "--player", "canary:Own", "--episodes", "1"])
+    assert registry.trusted() == []
+    (import_folder / "canary:Own").unlink()
+    main(["inspect", "canary:Own"])
+    assert registry.trusted() == ["canary:Own"]
+
+
+def test_schemes_of_games_and_players_are_no_modules():
+    players = {kind.partition(":")[0] for kind in KINDS if kind != "module:function"}
+    schemes = {
+        "twx",
+        "textworld",
+        "jericho",
+        "scienceworld",
+        *players,
+        "diagnostic",
+        "protocol",
+    } - {"random", "best"}
+    assert schemes == registry.SCHEMES

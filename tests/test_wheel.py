@@ -31,7 +31,7 @@ def source_files():
     """Return the relative path of every file of the package."""
     paths = (ROOT / "drrn").rglob("*")
     files = [path for path in paths if path.is_file() and "__pycache__" not in path.parts]
-    return {"drrn_arena.py", *(path.relative_to(ROOT).as_posix() for path in files)}
+    return {*(path.relative_to(ROOT).as_posix() for path in files)}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def wheel(tmp_path_factory):
     out = tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT / "drrn", copy / "drrn", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "drrn_arena.py"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     options = [*OFFLINE, "--no-build-isolation", "--wheel-dir", out]
     subprocess.run([*PIP, "wheel", *options, copy], check=True)
@@ -67,7 +67,6 @@ def output(installation, *command):
     return result.stdout
 
 
-@pytest.mark.slow
 def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -82,7 +81,6 @@ def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
     assert data <= {name.rpartition("/")[2] for name in names}
 
 
-@pytest.mark.slow
 def test_the_wheel_requires_only_numpy(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -95,7 +93,6 @@ def test_the_wheel_requires_only_numpy(wheel):
     assert [name.split(">")[0] for name in requirements] == ["numpy", "tomli"]  # tomli: Python 3.10
 
 
-@pytest.mark.slow
 def test_the_installed_command_lists_the_games_and_trains(installation):
     packages = installation / "packages"
     module = output(installation, sys.executable, "-c", "import drrn; print(drrn.__file__)")
@@ -111,7 +108,6 @@ def test_the_installed_command_lists_the_games_and_trains(installation):
     assert len(rows) == 2  # the header and one round
 
 
-@pytest.mark.slow
 def test_the_installed_command_plays_tests_and_serves(installation):
     drrn = shutil.which("drrn", path=installation / "packages" / "bin") or "drrn"
     played = output(installation, drrn, "play", "long-watch", "--policy", "random", "--json")
@@ -128,7 +124,6 @@ def test_the_installed_command_plays_tests_and_serves(installation):
         server.kill()
 
 
-@pytest.mark.slow
 def test_mypy_uses_the_types_of_the_installed_package(wheel, tmp_path):
     pytest.importorskip("mypy")
     venv.create(tmp_path / "other", symlinks=True)

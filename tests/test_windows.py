@@ -25,7 +25,7 @@ sys.platform = "win32"
 
 def run(code, folder):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    environment["DRRN_HOME"] = str(folder / "home")
+    environment["TEXTGAMES_HOME"] = str(folder / "home")
     words = [sys.executable, "-c", IMITATE + code]
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
 
@@ -33,18 +33,15 @@ def run(code, folder):
 def test_the_page_and_the_engines_of_stories_import_without_modules_of_unix(tmp_path):
     pytest.importorskip("uvicorn")
     code = """
-import drrn.cli.serve, drrn.cli.test, drrn.serve.app, drrn.serve.playtest_worker, drrn.stories.ink
-from drrn.serve.connections import MAX_CONNECTIONS, most_connections
-from drrn.processes import most_memory
-from drrn.stories.hosted import engine
-assert most_connections() == MAX_CONNECTIONS
-assert most_memory() == 0 and engine.memory() >= 0
+import textgames_page.command, storytest.cli.test, textgames_page.app, textgames_page.playtest_worker, storytest.ink
+from textgames.processes import memory
+assert memory() == 0
 """
     result = run(code, tmp_path)
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_story_is_tested_without_modules_of_unix(tmp_path):
     pytest.importorskip("uvicorn")
     code = """

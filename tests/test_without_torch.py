@@ -42,7 +42,6 @@ def drrn_command(tmp_path):
     return run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

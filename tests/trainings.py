@@ -10,6 +10,7 @@ from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 
 CPU = torch.device("cpu")
+LISTS = ("opening", "outcomes", "look", "reachable_states")
 SMALL: dict[str, Any] = {
     "hidden": 8,
     "rounds": 2,
@@ -18,6 +19,27 @@ SMALL: dict[str, Any] = {
     "evaluation_episodes": 6,
     "replicas": 2,
 }
+
+
+class Stepped:
+    """A game without its list of outcomes: it is not compiled, and texts are new as they occur."""
+
+    def __init__(self, game):
+        self._game = game
+
+    def __getattr__(self, name):
+        if name in LISTS or name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._game, name)
+
+    def reset(self, seed=None):
+        return self._game.reset(seed)
+
+    def step(self, index):
+        return self._game.step(index)
+
+    def another(self):
+        return Stepped(self._game.another())
 
 
 def run_training(game, **settings):

@@ -4,7 +4,7 @@ import re
 
 import drrn
 from benchmarks.twins import compare
-from drrn.stories.authored import HOSTED, NATIVE
+from storytest.authored import HOSTED, NATIVE
 
 DATA = ':: StoryData\n{"format": "SugarCube", "format-version": "2"}\n\n'
 # Macros that have other names in SugarCube 2.

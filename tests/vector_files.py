@@ -1,4 +1,4 @@
-"""Small files of word vectors in every supported format."""
+"""Small files of word vectors, with and without word2vec's first line."""
 
 import numpy as np
 
@@ -29,15 +29,7 @@ def word2vec_text(words, vectors):
     )  # word2vec ends lines with a space
 
 
-def word2vec_binary(words, vectors, end=b"\n"):
-    entries = [
-        word.encode() + b" " + row.astype("<f4").tobytes() + end
-        for word, row in zip(words, vectors, strict=True)
-    ]
-    return f"{len(words)} {vectors.shape[1]}\n".encode() + b"".join(entries)
-
-
-FORMS = {"glove.txt": glove, "word2vec.txt": word2vec_text, "word2vec.bin": word2vec_binary}
+FORMS = {"glove.txt": glove, "word2vec.txt": word2vec_text}
 
 
 def vector_file(folder, name="glove.txt", words=WORDS, vectors=None):

@@ -14,10 +14,11 @@ PROPERTIES = ("numLocations", "includeDoors")
 
 
 def close_pipes(process):
-    """Close the connections to a process."""
+    """Close the connections to a process, which then ends."""
     process.stdout.close()
     with contextlib.suppress(OSError):  # the process has ended
         process.stdin.close()
+    process.wait()
 
 
 class TextWorldExpressEnv:

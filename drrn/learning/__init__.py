@@ -1,1 +1,0 @@
-"""Learning: equations, the replay buffer, optimisers, learners; `reference` is a short version."""

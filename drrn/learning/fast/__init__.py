@@ -1,1 +1,0 @@
-"""Faster versions of the learners; `benchmarks/learner.py` measures the gain."""

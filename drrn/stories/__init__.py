@@ -1,1 +1,0 @@
-"""Stories: readers, engines, the play-test and the map. Needs NumPy alone."""

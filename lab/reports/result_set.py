@@ -1,0 +1,232 @@
+"""All rows of a results folder, with the statistics that tables and figures need."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from drrn.arena.report import Report
+from drrn.arena.tournament import read_all
+from lab.experiments.plan import ADDED, PAPER, REWORDED, SIZES, VARIANTS, Variant, game_order
+from lab.experiments.results import ARENA, GAME, TRIALS_FILE, Results, Row, Stored, read_trials
+from textgames.document import MISSING
+from textgames.errors import InputError
+from textgames.files import read_toml
+from textgames.wording import visible
+
+SEPARATE_KINDS = ("parser", "suite")  # games that the paper's experiments run on only on request
+_PAPER = read_toml(Path(__file__).with_name("paper.toml"))
+
+
+def published(table: str, game: str) -> dict[str, Any]:
+    """The paper's numbers of a game, if it has some."""
+    numbers: dict[str, Any] = _PAPER[table].get(game, {})
+    return numbers
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A mean over seeds, and the standard deviation (n - 1) if there are several."""
+
+    mean: float
+    sd: float | None
+
+    def differs(self, other: Summary) -> bool:
+        """Whether the means differ by more than twice the joint standard deviation, √(sd² + sd²).
+
+        False if one of the deviations is unknown.
+        """
+        if self.sd is None or other.sd is None:
+            return False
+        return abs(self.mean - other.mean) > 2 * math.hypot(self.sd, other.sd)
+
+
+def summary(values: Sequence[float]) -> Summary | None:
+    """The mean and the standard deviation, or None without values."""
+    if not values:
+        return None
+    return Summary(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
+
+
+def published_score(game: str, variant: Variant, wording: str = "") -> Summary | None:
+    """The paper's final reward, or None if it has none."""
+    scores = {} if wording == REWORDED else published(wording or "scores", game)
+    model, _, size = variant.name.rpartition("x")
+    if not model:  # without a size, such as linear
+        return Summary(*scores[size][0]) if size in scores else None
+    by_size = dict(zip(map(str, SIZES), scores.get(model, ()), strict=False))
+    return Summary(*by_size[size]) if size in by_size else None
+
+
+class ResultSet:
+    """The rows of a results folder by game and job, and statistics over them.
+
+    Scores of a variant on a game are those of a policy after the last round. Their `wording` is
+    empty, or the name of a set of paraphrases.
+    """
+
+    def __init__(self, folder: Results) -> None:
+        self.jobs: dict[tuple[str, str], Stored] = {}
+        self.facts: dict[str, dict[str, str | None]] = {}
+        self.fact_records: dict[str, dict[str, Any]] = {}  # how the facts were computed
+        for game, name in folder.jobs():
+            if name not in (GAME, *VARIANTS):
+                path = folder.path(game, f"{name}.json")
+                raise InputError(f"{path}: no job has this name; remove it and its rows")
+            stored = folder.load(game, name)
+            if stored is not None and name == GAME:
+                self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
+                self.fact_records[game] = stored.record
+            elif stored is not None:
+                self.jobs[game, name] = stored
+        self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
+        self.diagnostics = read_trials(folder.root / TRIALS_FILE)
+        matches = read_all(folder.root / ARENA)
+        self.arena = Report(matches) if matches else None
+
+    @property
+    def stories(self) -> list[str]:
+        """The games of the paper's experiments.
+
+        Parser games and suites are left out unless these experiments were run on them.
+        """
+        run = {game for game, name in self.jobs if VARIANTS[name].group not in ADDED}
+        kinds = {game: facts.get("kind") for game, facts in self.facts.items()}
+        stories = [game for game, kind in kinds.items() if kind not in SEPARATE_KINDS]
+        return [game for game in self.games if game in run or game in stories]
+
+    def title(self, game: str) -> str:
+        """A game's title on one line, without control characters."""
+        title = PAPER.get(game) or self.facts.get(game, {}).get("title") or game
+        return " ".join(visible(str(title)).split())
+
+    def jobs_of(self, game: str, jobs: Iterable[Variant]) -> list[Variant]:
+        """The jobs that have rows for a game."""
+        return [job for job in jobs if (game, job.name) in self.jobs]
+
+    def fact(self, game: str, name: str) -> float | None:
+        value = self.facts.get(game, {}).get(name)
+        return None if value is None else float(value)
+
+    def fact_text(self, game: str, name: str, digits: int = 1) -> str:
+        return decimal(self.fact(game, name), digits)
+
+    def has_paraphrases(self, game: str) -> bool:
+        return self.fact(game, "paraphrases") is not None
+
+    def record(self, game: str, variant: Variant) -> dict[str, Any] | None:
+        stored = self.jobs.get((game, variant.name))
+        return stored.record if stored else None
+
+    def wanted(self, game: str, variant: Variant, setting: str) -> Any:
+        """A setting of a job, or None if it has no rows."""
+        record = self.record(game, variant)
+        return record["wanted"][setting] if record else None
+
+    def rows(self, game: str, variant: Variant, kind: str = "") -> list[Row]:
+        stored = self.jobs.get((game, variant.name))
+        return stored.rows.get(kind, []) if stored else []
+
+    def final_rows(self, game: str, variant: Variant, policy: str, kind: str = "") -> list[Row]:
+        """The rows of a policy after the last round, from the file of some `kind`."""
+        rows = self.rows(game, variant, kind)
+        return [row for row in rows if row["final"] and row["policy"] == policy]
+
+    def scores(
+        self,
+        game: str,
+        variant: Variant,
+        column: str | None = None,
+        *,
+        policy: str = "softmax",
+        wording: str = "",
+    ) -> list[float]:
+        """A column of each seed, by default the final reward, exact if all rows have it."""
+        rows = self.final_rows(game, variant, policy, f".{REWORDED}" * (wording == REWORDED))
+        rows = [row for row in rows if row["paraphrased"] == bool(wording)]
+        if column is None:
+            is_exact = bool(rows) and all(row["exact"] is not None for row in rows)
+            column = "exact" if is_exact else "final_reward"
+        return [row[column] for row in rows if row[column] is not None]
+
+    def final(self, *arguments: Any, **options: Any) -> Summary | None:
+        """Summarise `scores`, which has the same arguments, over the seeds."""
+        return summary(self.scores(*arguments, **options))
+
+    def means(
+        self, game: str, variants: Iterable[Variant], wording: str = ""
+    ) -> dict[Variant, float]:
+        """The mean scores of the variants that have rows."""
+        scores = {variant: self.final(game, variant, wording=wording) for variant in variants}
+        return {variant: score.mean for variant, score in scores.items() if score}
+
+    def text(self, game: str, variant: Variant, digits: int = 1, **options: Any) -> str:
+        """Format the mean and the standard deviation of `scores`."""
+        return spread(self.final(game, variant, **options), digits)
+
+    def curve(
+        self, game: str, variant: Variant, policy: str = "softmax", *, column: str = "final_reward"
+    ) -> list[tuple[int, float, float]]:
+        """Episodes played, mean of a column over seeds and its deviation, for each round."""
+        rounds: dict[int, list[float]] = {}
+        for row in self.rows(game, variant):
+            if not row["final"] and row["policy"] == policy:
+                rounds.setdefault(row["round"], []).append(row[column])
+        episodes = self.wanted(game, variant, "episodes_per_round")
+        means = {number: summary(values) for number, values in sorted(rounds.items())}
+        return [(number * episodes, s.mean, s.sd or 0.0) for number, s in means.items() if s]
+
+    def pairs(self, game: str, variant: Variant) -> list[list[tuple[float, float]]]:
+        """The Q-values of actions and of their paraphrases, for each seed."""
+        rows = self.rows(game, variant, ".pairs")
+        by_row = [list(zip(row["q"], row["q_paraphrased"], strict=True)) for row in rows]
+        return [list(seed) for seed in zip(*by_row, strict=True)]
+
+    def predictive_r2(self, game: str, variant: Variant) -> tuple[Summary | None, Summary | None]:
+        """Summarise predictive R² and the squared correlation of Q(original) and Q(paraphrase)."""
+        seeds = self.pairs(game, variant)
+        squared = summary([squared_correlation(pairs) for pairs in seeds])
+        return summary([predictive_r2(pairs) for pairs in seeds]), squared
+
+
+def predictive_r2(pairs: Sequence[tuple[float, float]]) -> float:
+    """1 - Σ (q - q')² / Σ (q - mean q)²: how well q' of a paraphrase predicts q of the original.
+
+    A slope or a shift counts as an error. The result is 0 if q is constant.
+    """
+    mean = statistics.fmean(q for q, _ in pairs)
+    total = sum((q - mean) ** 2 for q, _ in pairs)
+    return 1 - sum((q - p) ** 2 for q, p in pairs) / total if total else 0.0
+
+
+def squared_correlation(pairs: Sequence[tuple[float, float]]) -> float:
+    """Pearson's r², which ignores a slope and a shift.
+
+    The result is 0 if one side is constant.
+    """
+    try:
+        return statistics.correlation(*zip(*pairs, strict=True)) ** 2
+    except statistics.StatisticsError:
+        return 0.0
+
+
+def decimal(value: float | None, digits: int = 1) -> str:
+    """Format a number without a minus before 0, and None as a dash."""
+    return MISSING if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """Format a share as a percentage, and None as a dash."""
+    return MISSING if share is None else f"{decimal(100 * share, digits)} %"
+
+
+def spread(value: Summary | None, digits: int = 1) -> str:
+    """Format a mean and its standard deviation as the paper does: mean (sd)."""
+    if value is None:
+        return MISSING
+    deviation = "" if value.sd is None else f" ({decimal(value.sd, digits)})"
+    return decimal(value.mean, digits) + deviation

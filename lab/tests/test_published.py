@@ -1,0 +1,246 @@
+"""Statistics over seeds and games, and the protocols of papers."""
+
+import csv
+import json
+from pathlib import Path
+from statistics import fmean
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.runs.intervals import (
+    interquartile_interval,
+    interquartile_mean,
+    interval_of_mean,
+    normalised,
+)
+from drrn.runs.run import Run
+from drrn.settings import STRONG, all_settings
+from lab.experiments.measure import facts
+from lab.experiments.results import Results
+from lab.reports.published import JOBS, published_blocks, published_scores
+from lab.reports.result_set import ResultSet
+from tests.source_code import ROOT
+from tests.suite_files import open_suite
+from textgames.document import Cell, Table
+from textgames.game.contract import highest_return_of
+from textgames.game.episodes import play_episodes
+from textsuites.protocols import protocols, read_protocol
+
+ROWS = ROOT / "results" / "rows"
+
+
+def test_the_interquartile_mean_is_that_of_the_middle_half():
+    assert interquartile_mean(np.array([100.0, 1, 2, 3, 4, 5, 6, -50])) == (2 + 3 + 4 + 5) / 4
+    assert interquartile_mean(np.array([1.0, 2, 9])) == 4  # too few to cut a quarter
+
+
+def test_the_interval_of_two_seeds_is_computed_by_hand():
+    """The means of two draws from widened 1 ± 1 · √2 are low, middle and high: 1/4, 1/2, 1/4."""
+    low, high = interval_of_mean([0.0, 2.0]) or (0.0, 0.0)
+    assert low == pytest.approx(1 - 2**0.5) and high == pytest.approx(1 + 2**0.5)
+    assert interval_of_mean([1.0]) is None
+    assert interval_of_mean([3.0, 3.0, 3.0]) == (3.0, 3.0)
+
+
+def test_seeds_are_resampled_within_their_game():
+    value, (low, high) = interquartile_interval([[0.0, 0.0], [1.0, 1.0]])
+    assert (value, low, high) == (0.5, 0.5, 0.5)  # whatever is drawn, each game keeps its scores
+
+
+def test_a_normalised_score_is_0_for_random_play_and_1_for_the_best():
+    assert [normalised(score, 2.0, 10.0) for score in (2, 6, 10)] == [0, 0.5, 1]
+    assert normalised(3.0, 3.0, 3.0) == 0
+
+
+def test_every_protocol_has_valid_settings_and_a_job():
+    for protocol in protocols():
+        assert set(protocol.training) <= set(all_settings())
+        assert protocol.slug in JOBS and protocol.source
+        assert protocol.interactions >= protocol.max_steps * protocol.settings["rounds"]
+
+
+def test_a_protocol_is_named_by_paper_and_game(tmp_path):
+    protocol, name = read_protocol("protocol:twx-eacl2023/twc")
+    assert protocol.published["DRRN"] == 0.57
+    assert name.startswith("twx:twc?") and name.endswith("max_steps=50")
+    test_game = protocol.test_game(name)
+    assert test_game is not None and "fold=test&draw=in-order" in test_game
+    _, name = read_protocol(f"protocol:jericho-aaai2020/{tmp_path}/zork1.z5")
+    options = "copies=2&text=feedback,look,inventory,score&max_steps=100"
+    assert name == f"jericho:{tmp_path}/zork1.z5?{options}"
+    mapreader, _ = read_protocol("protocol:twx-eacl2023/mapreader")
+    assert mapreader.training["alpha_start"] is None
+    assert mapreader.training["interactions"] != protocol.training["interactions"]
+    assert protocol.settings["listwise"] and not mapreader.settings["listwise"]
+    with pytest.raises(drrn.InputError, match="needs the file"):
+        read_protocol("protocol:jericho-aaai2020/zork1")
+    with pytest.raises(drrn.InputError, match=r"Known: .*/FOLDER/zork1\.z5"):
+        read_protocol("protocol:twx-eacl2023/folder/twc.z5")
+    with pytest.raises(drrn.InputError, match="A protocol has no options"):
+        read_protocol("protocol:twx-eacl2023/twc?seed=3")
+    with pytest.raises(drrn.InputError, match='Did you mean "protocol:twx-eacl2023/twc"'):
+        drrn.make("protocol:twx-eacl2023/twcc")
+
+
+@pytest.mark.full
+def test_published_prints_ours_next_to_theirs(stand_ins, tmp_path, capsys, monkeypatch):
+    coin = "published-twx-eacl2023-coin"
+    arguments = ["reproduce", "--only", coin, "--quick", "--seeds", "1", "--first-seed", "1000"]
+    arguments += ["--jobs", "1"]
+    arguments += ["--set", "workers=2", "rounds=9"]
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
+    assert f"{coin}: --set does not change its rounds\n" in capsys.readouterr().err
+    text = (tmp_path / "out" / "RESULTS.md").read_text()
+    section = text.split("## Our budgets on their tasks")[1].split("\n## ")[0]
+    assert "EACL 2023" in section and "| at the step limit |" in section
+    assert "steps, published DRRN" not in section  # the paper has none for this game
+    rows = (tmp_path / "out" / "rows" / "twx-eacl2023-coin" / f"{coin}.progress.csv").read_text()
+    assert rows.startswith("seed,round,interactions,episodes,last_return,seconds")
+    final = [line for line in rows.splitlines() if line.startswith("1000,2,")]
+    assert 100 < int(final[0].split(",")[2]) <= 200
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The published rows of Jericho and ScienceWorld."""
+    folder = tmp_path_factory.mktemp("results")
+    (folder / "rows").mkdir()
+    for pattern in ("jericho-aaai2020-*", "scienceworld-emnlp2022-*"):
+        for rows in ROWS.glob(pattern):
+            (folder / "rows" / rows.name).symlink_to(rows)
+    return ResultSet(Results(folder))
+
+
+def test_our_score_is_that_of_the_measure_of_the_protocol(results):
+    """Computed from the files: the last of ten evaluations, four of 40, and the last episodes."""
+    every = {protocol.slug: protocol for protocol in protocols()}
+
+    def read(slug, kind):
+        with (ROWS / slug / f"published-{slug}{kind}.csv").open() as file:
+            return list(csv.DictReader(file))
+
+    slug = "scienceworld-emnlp2022-find-living-thing"
+    rows = [row for row in read(slug, "") if (row["round"], row["final"]) == ("10", "no")]
+    returns = [float(row["return"]) / 100 for row in rows if row["policy"] == "softmax"]
+    scores = published_scores(results, every[slug], JOBS[slug])
+    assert len(scores) == 3 and scores == pytest.approx(returns)
+    slug = "scienceworld-emnlp2022-chemistry-mix-paint-secondary-color"
+    rows = [row for row in read(slug, "") if row["policy"] == "softmax" and row["final"] == "no"]
+    last = [row for row in rows if int(row["round"]) > 36]  # of 40
+    means = [fmean(float(r["return"]) / 100 for r in last if r["seed"] == n) for n in "012"]
+    assert published_scores(results, every[slug], JOBS[slug]) == pytest.approx(means)
+    slug = "jericho-aaai2020-zork1"
+    rows = [row for row in read(slug, ".progress") if row["round"] == "20"]
+    scores = published_scores(results, every[slug], JOBS[slug])
+    assert len(scores) == 3 and scores == [float(row["last_return"]) for row in rows]
+
+
+def test_rows_of_the_memory_and_of_the_network_are_apart(results):
+    jericho, _, science, _ = published_blocks(results)
+    assert isinstance(jericho, Table) and isinstance(science, Table)
+    for memory, network in zip(jericho.rows[::2], jericho.rows[1::2], strict=True):
+        assert str(memory[1]).startswith("memory") and memory[0]
+        assert str(network[1]).startswith("network alone") and not network[0]
+    alone = results.scores("jericho-aaai2020-zork1", JOBS["jericho-aaai2020-zork1"], "return")
+    score = jericho.rows[1][2]
+    assert isinstance(score, Cell) and score.text == f"{fmean(alone):.2f}"
+    budgets = dict(zip(jericho.header, jericho.rows[0], strict=True))
+    assert budgets["interactions, published"] == "8 × 100,000"
+    assert budgets["interactions, ours"] == "39,924"
+    # scored on test more than once
+    assert all(isinstance(row[2], Cell) and row[2].mark for row in science.rows)
+    assert not any(isinstance(row[2], Cell) and row[2].mark for row in jericho.rows)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "score"),
+    [(5, 0.05), (19, 0.19), (20, 0.195), (40, 0.385)],  # of 20 the last two, of 40 the last four
+)
+def test_the_last_tenth_is_the_mean_of_the_last_evaluations(rounds, score):
+    """The return of round n is n, of a highest score of 100."""
+    every = {protocol.slug: protocol for protocol in protocols()}
+    protocol = every["scienceworld-emnlp2022-find-living-thing"]
+    rows = [
+        {"seed": 0, "round": n, "final": False, "policy": policy, "return": value}
+        for n in range(1, rounds + 1)
+        for policy, value in (("softmax", float(n)), ("greedy", -1.0))
+    ]
+    rows.append({"seed": 0, "round": rounds, "final": True, "policy": "softmax", "return": -1.0})
+    results: Any = SimpleNamespace(rows=lambda game, job: rows)
+    assert published_scores(results, protocol, JOBS[protocol.slug]) == pytest.approx([score])
+
+
+@pytest.mark.parametrize(("name", "fold"), [("twx-eacl2023-coin", "test"), ("twx-coin", "train")])
+def test_random_play_is_of_the_games_that_are_scored(stand_ins, monkeypatch, name, fold):
+    pages = []
+
+    def spy(game, *arguments):
+        pages.append(game.reset(0).text)
+        return play_episodes(game, *arguments)
+
+    monkeypatch.setattr("lab.experiments.measure.play_episodes", spy)
+    source = "twx:coin?text=look&max_steps=3"
+    game = open_suite(source)
+    assert facts(game, STRONG, source, name)["random_episodes"] == 100
+    game.close()
+    assert f"({fold})" in pages[0]
+
+
+def test_runs_of_several_games_are_compared_by_normalised_returns(stand_ins, tmp_path, capsys):
+    """One game of a suite makes all scores returns. A run that is given twice counts once."""
+    options = ["--paper", "--hidden=8", "--rounds=1", "--replicas=2", "--episodes-per-round=4"]
+    coin = "twx:coin?max_steps="
+    games = {"story": "long-watch", "first": f"{coin}9", "second": f"{coin}9", "other": f"{coin}8"}
+    runs = {name: str(tmp_path / name) for name in games}
+    for name, game in games.items():
+        command = ["train", game, *options, "--evaluation-episodes=4", "--out", runs[name]]
+        assert main([*command, f"--seed={7 * (name == 'second')}"]) == 0
+    capsys.readouterr()
+
+    def compare(*names):
+        assert main(["compare", *(runs[name] for name in names), "--json"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert result["measure"] == "softmax_return"
+        (summary,) = result["interquartile_mean"].values()
+        return result["runs"], summary["mean"]
+
+    compared, mean = compare("first", "other")
+    for run in compared:
+        reference = json.loads((Path(run["run"]) / "reference_scores.json").read_text())
+        random, best = reference["random_return"], reference["best_return"]
+        returns = [float(row["softmax_return"]) for row in Run(run["run"]).rows()]
+        shares = [(each - random) / (1 - random) for each in returns]
+        assert best == 1 and run["normalised"] == pytest.approx(shares)
+    middle = sorted(share for run in compared for share in run["normalised"])[1:3]
+    assert mean == pytest.approx(fmean(middle))
+    compared, mean = compare("story", "first", "second", "first")
+    assert len(compared) == 3
+    assert compare("first", "first", "second", "story")[1] == mean
+    assert main(["compare", runs["story"], runs["first"], runs["second"]]) == 0
+    out, error = capsys.readouterr()
+    assert "2 games" in out and "pooled" not in error  # the seeds alone differ
+    assert main(["runs", str(tmp_path), "--csv"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    cells = dict(zip(header.split(","), rows[0].split(","), strict=True))
+    assert len(rows) == 4 and cells["seed"] in "07" and "best" in cells
+    latex = main(["compare", runs["first"], runs["other"], "--latex"])
+    out, error = capsys.readouterr()
+    assert (latex, "\\begin{tabular}" in out) == (0, True) or "pip install" in error
+
+
+@pytest.mark.parametrize("value", ["5", True, float("nan"), float("inf")])
+def test_a_highest_return_that_is_not_a_finite_number_is_refused(value):
+    game: Any = SimpleNamespace(name="own", highest_return=value)
+    with pytest.raises(drrn.InputError, match="own: highest_return must be a finite number"):
+        highest_return_of(game)
+
+
+def test_a_highest_return_may_be_any_number_or_be_unknown():
+    games: list[Any] = [SimpleNamespace(name="own", highest_return=np.float32(2))]
+    games += [SimpleNamespace(name="own")]
+    assert [highest_return_of(game) for game in games] == [2.0, None]

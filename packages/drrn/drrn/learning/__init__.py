@@ -1,0 +1,1 @@
+"""Learning: equations, memories, optimisers, learners. `reference` is the short version."""

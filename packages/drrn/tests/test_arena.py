@@ -1,0 +1,502 @@
+"""The arena: exact regret, its relation to the return, measures, players, rows and the command."""
+
+import json
+import math
+import random
+import runpy
+import statistics
+import time
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import drrn
+from drrn.arena.llm import Options
+from drrn.arena.match import Decision, Match, Result, read_answer
+from drrn.arena.measures import measures, softmax_alpha
+from drrn.arena.players import (
+    BestPlayer,
+    PersonGame,
+    Player,
+    RandomPlayer,
+    open_player,
+    read_games,
+    save_game,
+)
+from drrn.arena.report import Report
+from drrn.arena.tournament import Rows, play, read_all, specs_of
+from drrn.cli import main
+from drrn.runs.intervals import interval_of_mean
+from lab.experiments.results import mark
+from tests.source_code import ROOT
+from textgames import registry
+from textgames.compiled.oracle import SolvedCompiled, solve_game, values_within
+from textgames.compiled.solve import best
+from textgames.diagnostics import DIAGNOSTICS
+from textgames.game.episodes import Episode
+
+GAMES = ("long-watch", "home-world", "diagnostic:memory/1", "diagnostic:noisy-rewards/1")
+OTHERS = (
+    "night-market",
+    "comet-house",
+    *(f"diagnostic:{name}/1" for name in sorted({*DIAGNOSTICS} - {"memory", "noisy-rewards"})),
+)
+
+
+@pytest.fixture(scope="module")
+def solved():
+    games = {}
+
+    def open_game(name):
+        if name not in games:
+            games[name] = solve_game(drrn.make(name))
+        return games[name]
+
+    return open_game
+
+
+def play_random(game, seeds):
+    return [RandomPlayer("random").play(game, seed) for seed in seeds]
+
+
+@pytest.mark.parametrize(
+    "name", [*GAMES, *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)]
+)
+def test_best_play_has_no_regret_and_random_play_has_the_exact_one(name, solved):
+    game = solved(name)
+    for seed in range(5):
+        result = BestPlayer("best").play(game, seed)
+        assert result.regret == 0
+        assert all(decision.choice and decision.regret == 0 for decision in result.decisions)
+    results = play_random(game, range(60))
+    for values, expected in (
+        ([result.regret for result in results], game.best - game.random),
+        ([result.luck for result in results], 0.0),
+    ):
+        error = statistics.stdev(values) / math.sqrt(len(values))
+        assert abs(statistics.fmean(values) - expected) <= 3 * error + 1e-6
+    for result in results:
+        total = game.best - result.regret + result.luck
+        assert result.episode.total == pytest.approx(total, abs=1e-6)
+
+
+@hypothesis_settings(max_examples=10, deadline=None)
+@given(
+    st.sampled_from(["long-watch", "diagnostic:grid/1", "diagnostic:memory/1"]),
+    st.integers(0, 10**9),
+    st.lists(
+        st.one_of(st.none(), st.integers(-3, 99), st.text(max_size=5)), min_size=1, max_size=9
+    ),
+)
+def test_for_any_answers_the_return_is_best_play_minus_regret_plus_luck(
+    solved, name, seed, answers
+):
+    match = Match(solved(name))
+    match.start(seed)
+    turn = 0
+    while not match.over:
+        decision = match.decide(answers[turn % len(answers)])
+        assert decision.regret >= 0 and min(decision.gaps) == 0
+        turn += 1
+    result = match.result()
+    total = match.game.best - result.regret + result.luck
+    assert result.episode.total == pytest.approx(total, abs=1e-6)
+
+
+def test_without_chance_the_regret_is_what_best_play_would_have_earned_more(solved):
+    game = solved("long-watch")
+    for result in play_random(game, range(20)):
+        assert result.luck == pytest.approx(0, abs=1e-9)
+        assert result.regret == pytest.approx(game.best - result.episode.total)
+
+
+def test_values_without_a_limit_are_those_of_the_solver():
+    graph = drrn.compile_game(drrn.make("long-watch"))
+    assert values_within(graph, 500)[-1] == pytest.approx(best(graph, 1.0).value)
+
+
+@pytest.mark.parametrize("name", ["memory", "grid", "sparse"])
+def test_references_are_those_of_the_diagnostics(name, solved):
+    game: Any = drrn.make(f"diagnostic:{name}/1")
+    oracle = solved(game.name)
+    assert oracle.best == pytest.approx(game.optimum)
+    assert oracle.random == pytest.approx(game.random_score)
+
+
+def test_a_paying_loop_has_values_within_the_step_limit(story):
+    text = ":: Start\nA mill.\n\n[[Grind.|Start]]\n[[Leave.|End]]\n\n:: End\nDone.\n"
+    rules = "step_reward = 1\nmax_steps = 4\n[[ending]]\npassage = 'End'\nreward = 2\n"
+    game: Any = solve_game(story(text, rules))
+    page = game.reset(0)
+    # three times 1, then the ending's 2 with the step's 1, or 1 for a fourth round
+    last = max(value for value in game.q_star())
+    assert last == game.best
+    values = dict(zip(page.actions, game.q_star(), strict=True))
+    assert values["Grind."] > values["Leave."]
+    for _ in range(3):
+        game.step(game.game.slots.index(min(game.game.slots)))
+    assert len(game.q_star()) == 2
+    game.steps += 1
+    assert list(game.q_star()) == []
+
+
+# --- answers
+
+
+@pytest.mark.parametrize(
+    ("answer", "index"),
+    [
+        ("2", 1),
+        (" 1.", 0),
+        ("Action 3!", 2),
+        ("I would choose 2, because the sea is calm.", 1),
+        ("**2**", 1),
+        ("2. Row 3 miles.", 1),
+        ("<think>1 or 3? No: 1.</think> 2", 1),
+        ("row 3 miles", 1),
+        ("You should wait for help.", 2),
+        ("Wait", 0),
+        ("0", None),
+        ("4", None),
+        ("-1", None),
+        ("1 or 2", None),
+        ("Either 1 or 2", None),
+        ("", None),
+        ("Swim.", None),
+        ("1.5", None),
+        ("9" * 5000, None),
+        (f"{'9' * 5000}. Wait.", None),
+        ("x" * 10_000, None),
+    ],
+)
+def test_an_answer_is_a_number_or_words(answer, index):
+    assert read_answer(answer, ["Wait.", "Row 3 miles.", "Wait for help."]) == index
+
+
+@given(st.text(), st.lists(st.text(), min_size=1, max_size=5))
+def test_no_answer_raises_an_exception(answer, actions):
+    index = read_answer(answer, actions)
+    assert index is None or 0 <= index < len(actions)
+
+
+def test_an_unreadable_answer_is_a_random_action_and_is_marked(solved):
+    game = solved("long-watch")
+    match = Match(game)
+    match.start(0)
+    decisions = [match.decide(answer) for answer in ("nonsense", None, 99)]
+    assert [decision.readable for decision in decisions] == [False] * 3
+
+
+# --- measures
+
+
+def decisions_by_softmax(alpha, count, random):
+    q = np.array([1.0, 0.5, 0.0])
+    p = np.exp(alpha * q) / np.exp(alpha * q).sum()
+    gaps = (0.0, 0.5, 1.0)
+    return [Decision("p", "c", "b", gaps, gaps[i]) for i in random.choice(3, size=count, p=p)]
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 5.0])
+def test_the_alpha_of_a_softmax_player_is_estimated(alpha):
+    decisions = decisions_by_softmax(alpha, 20_000, np.random.default_rng(0))
+    assert softmax_alpha(decisions) == pytest.approx(alpha, rel=0.1)
+
+
+def test_alpha_is_infinite_without_regret_and_0_for_players_worse_than_random():
+    assert softmax_alpha([Decision("p", "c", "b", (0.0, 1.0), 0.0)]) == math.inf
+    assert softmax_alpha([Decision("p", "c", "b", (0.0, 1.0), 1.0)]) == 0
+    assert softmax_alpha([]) == 0
+
+
+@hypothesis_settings(max_examples=20)
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=20))
+def test_the_normalised_interval_is_the_bootstrap_interval_of_the_return(values):
+    results = [Result(i, Episode(0.0, value, 1, None), 0.0, ()) for i, value in enumerate(values)]
+    interval = measures(results, best=3.0, random=-1.0).normalised
+    assert interval.mean == pytest.approx(25 * (statistics.fmean(values) + 1))
+    ends = interval_of_mean(values) or (values[0], values[0])
+    assert (interval.low, interval.high) == pytest.approx([25 * (end + 1) for end in ends])
+    assert interval.low - 1e-6 <= interval.mean <= interval.high + 1e-6
+
+
+# --- players and rows
+
+
+def choose_last(text, actions, history):
+    assert all(isinstance(page, str) and isinstance(action, str) for page, action in history)
+    return len(actions) - 1
+
+
+def say_first(text, actions, history):
+    return actions[0]
+
+
+def test_functions_are_players(solved, tmp_path, monkeypatch):
+    options = Options(tmp_path)
+    names = ("choose_last", "say_first")
+    monkeypatch.setenv(registry.TRUSTED, " ".join(f"tests.test_arena:{name}" for name in names))
+    for name in names:
+        player = open_player(f"mine=tests.test_arena:{name}", options)
+        assert player.name == "mine"
+        result = player.play(solved("long-watch"), 0)
+        assert all(decision.readable for decision in result.decisions)
+
+
+@pytest.mark.parametrize("name", ["agent:", "bests", "llm:x", "no.module:thing"])
+def test_an_unknown_player_is_one_sentence(name, tmp_path):
+    with pytest.raises(drrn.InputError):
+        open_player(name, Options(tmp_path))
+
+
+def test_rows_are_read_as_they_were_written_and_continued(solved, tmp_path):
+    (spec,) = specs_of("long-watch", None)
+    game = solved("long-watch")
+    player = RandomPlayer("random")
+    assert len(play(spec, game, player, range(3), tmp_path)) == 3
+    (rows,) = read_all(tmp_path)
+    again = play_random(game, range(3))
+    for result, expected in zip(rows.results, again, strict=True):
+        assert result.regret == pytest.approx(expected.regret)
+        assert [d.choice for d in result.decisions] == [d.choice for d in expected.decisions]
+        assert [sorted(d.gaps) for d in result.decisions] == [
+            pytest.approx(sorted(d.gaps)) for d in expected.decisions
+        ]
+    with rows.path.open("a") as file:
+        file.write('{"seed": 3, "fin')  # the process was killed
+    assert len(play(spec, game, player, range(5), tmp_path)) == 2
+    (rows,) = read_all(tmp_path)
+    assert [result.seed for result in rows.results] == list(range(5))
+
+
+def test_rows_of_other_settings_are_not_continued(solved, tmp_path):
+    (spec,) = specs_of("long-watch", None)
+    game = solved("long-watch")
+    play(spec, game, RandomPlayer("x"), range(1), tmp_path)
+    with pytest.raises(drrn.InputError, match="settings"):
+        play(spec, game, RandomPlayer("x", temperature=1), range(1), tmp_path)
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\u0085"])
+def test_rows_may_contain_any_line_separator(mark, tmp_path, monkeypatch):
+    texts = (f"page{mark}1", f"go{mark}on", "stay")
+    decision = Decision(*texts, (0.0, 1.0), 1.0)
+    result = Result(0, Episode(1.0, 1.0, 1, f"end{mark}"), 0.0, (decision,))
+    header = {"game": f"g{mark}", "player": "x", "words": ""}
+    Rows.open(tmp_path, header).add(result)
+    assert Rows.open(tmp_path, header).results == [result]
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
+    game = PersonGame(f"Ann{mark}", "g", "g", 7, [0])
+    (tmp_path / "games.jsonl").write_text(json.dumps(asdict(game), ensure_ascii=False) + "\n")
+    assert read_games() == [game]
+
+
+class WaitingPlayer(Player):
+    """Plays the match of seed 0 after a row of seed 1 was written; the match of seed 2 fails."""
+
+    concurrency = 2
+
+    def __init__(self, folder):
+        super().__init__("waiting")
+        self.folder = folder
+
+    def choose(self, match):
+        if match.seed == 2:
+            raise drrn.InputError("seed 2")
+        for _ in range(6000):
+            if match.seed or read_all(self.folder):
+                return 0
+            time.sleep(0.01)
+        raise AssertionError("the row of seed 1 was not written")
+
+
+def test_a_row_is_written_when_its_match_is_over(solved, tmp_path):
+    (spec,) = specs_of("long-watch", None)
+    game = solved("long-watch")
+    player = WaitingPlayer(tmp_path)
+    results = play(spec, game, player, range(2), tmp_path)
+    assert [result.seed for result in results] == [0, 1]
+    (rows,) = read_all(tmp_path)
+    assert [result.seed for result in rows.results] == [0, 1]
+    lines = rows.path.read_text().split("\n")[1:-1]
+    assert [json.loads(line)["seed"] for line in lines] == [1, 0]
+
+
+def test_a_player_plays_on_after_its_tournament_ended(solved, tmp_path):
+    (spec,) = specs_of("long-watch", None)
+    game = solved("long-watch")
+    player = WaitingPlayer(tmp_path)
+    with pytest.raises(drrn.InputError, match="seed 2"):
+        play(spec, game, player, [1, 2, 3], tmp_path)
+    assert player.play(game, 1).seed == 1
+
+
+def test_damaged_rows_are_one_sentence(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"game": "x"}\n[]\n')
+    with pytest.raises(drrn.InputError, match="damaged"):
+        Rows.read(path)
+
+
+# --- people
+
+
+def finish_game(name, seed):
+    """Play a game as the page does, in the author's order; return what the page saves."""
+    game = drrn.make(name, shuffle=False)
+    draw = random.Random(seed)
+    page = game.reset(seed)
+    choices = []
+    total = 0.0
+    while not page.ended:
+        choices.append(draw.randrange(len(page.actions)))
+        page = game.step(choices[-1])
+        total += page.reward
+    save_game(PersonGame("Ann", name, name, seed, choices))
+    return choices, total
+
+
+@pytest.mark.parametrize("name", ["long-watch", "home-world"])
+def test_games_of_a_person_are_matches(name, solved, tmp_path, monkeypatch):
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
+    games = [finish_game(name, seed) for seed in (7, 8, 9)]
+    player = open_player("person:Ann", Options(tmp_path))
+    (spec,) = specs_of(name, None)
+    game = solved(name)
+    results = play(spec, game, player, range(50), tmp_path)
+    assert len(results) == 3
+    for result, (choices, total) in zip(results, games, strict=True):
+        assert len(result.decisions) == len(choices)
+        assert result.episode.total == pytest.approx(total)
+        assert total == pytest.approx(game.best - result.regret + result.luck)
+    assert play(spec, game, player, range(50), tmp_path) == []  # continued
+    (other,) = specs_of("diagnostic:memory/1", None)
+    assert list(play(other, solved("diagnostic:memory/1"), player, range(50), tmp_path)) == []
+
+
+def test_games_of_another_version_and_unknown_people_are_one_sentence(
+    solved, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
+    save_game(PersonGame("Ann", "long-watch", "long-watch", 1, [0, 99]))
+    with pytest.raises(drrn.InputError, match="Ann"):
+        open_player("person:Anne", Options(tmp_path))
+    (spec,) = specs_of("long-watch", None)
+    player = open_player("person:Ann", Options(tmp_path))
+    with pytest.raises(drrn.InputError, match="another version"):
+        play(spec, solved("long-watch"), player, range(1), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": "7"},
+        {"choices": [-1]},
+        {"choices": 3},
+        {"choices": [None]},
+        {"player": 1},
+        {"x": 1},
+    ],
+)
+def test_a_damaged_line_of_a_person_is_one_sentence(change, tmp_path, monkeypatch):
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
+    game = PersonGame("Ann", "long-watch", "long-watch", 7, [0])
+    save_game(game)
+    path = tmp_path / "games.jsonl"
+    path.write_text(path.read_text() + json.dumps({**asdict(game), **change}) + "\n")
+    with pytest.raises(drrn.InputError, match=r"games\.jsonl, line 2: damaged"):
+        read_games()
+
+
+def test_texts_can_be_hashed(solved, tmp_path):
+    (spec,) = specs_of("long-watch", None)
+    game = solved("long-watch")
+    play(spec, game, RandomPlayer("random"), range(3), tmp_path, hide=mark)
+    (rows,) = read_all(tmp_path)
+    texts = rows.path.read_text()
+    played = play_random(game, range(3))
+    for result, expected in zip(rows.results, played, strict=True):
+        assert result.regret == pytest.approx(expected.regret)
+        assert result.episode.ending == mark(expected.episode.ending)
+        for row, decision in zip(result.decisions, expected.decisions, strict=True):
+            assert row.choice == mark(decision.choice)
+            assert not {decision.choice, decision.best, decision.page} & set(rows.texts)
+    assert "lamp" not in texts.lower()
+
+
+# --- the command
+
+
+def test_the_command_writes_rows_a_table_and_a_page(tmp_path, capsys):
+    out = tmp_path / "out"
+    command = ["arena", "long-watch", "--episodes", "3", "--paraphrased", "--out", str(out)]
+    assert main([*command, "--player", "random", "last=tests.test_arena:choose_last"]) == 0
+    printed = capsys.readouterr().out
+    assert "long-watch" in printed and "last" in printed
+    page = (out / "arena.html").read_text()
+    for part in ("costliest mistakes", "In other words", "<svg", "retold"):
+        assert part in page
+    lines = (out / "summary.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2 * 3  # the original and two sets of words
+    assert main(["arena", "--report", "--out", str(out)]) == 0
+    assert (out / "arena.html").read_text() == page
+
+
+def test_a_report_on_random_and_best_play_has_no_empty_table(tmp_path):
+    command = ["arena", "long-watch", "--episodes", "2", "--paraphrased", "--out", str(tmp_path)]
+    assert main([*command, "--player", "random", "best"]) == 0
+    page = (tmp_path / "arena.html").read_text()
+    assert "retold" in page and "<tbody>\n</tbody>" not in page
+
+
+def test_a_game_that_cannot_be_solved_is_one_sentence(tmp_path, capsys):
+    command = ["arena", "tests.sample_games:Coin", "--out", str(tmp_path)]
+    assert main(command) == 2
+    assert main(["arena", "--out", str(tmp_path)]) == 2
+    assert "game" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("game", "sets", "part"),
+    [
+        ("home-world", ["retold"], "no paraphrases"),
+        ("home-world", [], "no paraphrases"),
+        ("long-watch", ["retld"], "reworded, retold"),
+    ],
+)
+def test_paraphrases_that_a_game_does_not_have_are_refused(game, sets, part, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["arena", game, "--out", str(out), "--paraphrased", *sets]) == 2
+    error = capsys.readouterr().err
+    assert game in error and part in error
+    assert not out.exists()
+
+
+def test_two_players_of_one_name_are_refused(tmp_path, capsys):
+    command = ["arena", "long-watch", "--player", "random", "random", "--out", str(tmp_path)]
+    assert main(command) == 2
+    assert "random" in capsys.readouterr().err
+
+
+def test_references_are_the_first_and_last_players(solved, tmp_path):
+    (spec,) = specs_of("diagnostic:memory/1", None)
+    game = solved("diagnostic:memory/1")
+    for player in (BestPlayer("best"), RandomPlayer("zebra"), RandomPlayer("random")):
+        play(spec, game, player, range(2), tmp_path)
+    report = Report(read_all(tmp_path))
+    assert report.players == ["random", "zebra", "best"]
+    assert isinstance(game, SolvedCompiled)
+
+
+@pytest.mark.full
+def test_an_example_learns_more_from_the_advantage_than_from_the_games_rewards():
+    path = ROOT / "examples/two_rewards.py"
+    example = runpy.run_path(str(path))
+    arguments = ["--game", "diagnostic:grid/1", "--episodes", "60", "--seeds", "2"]
+    final = example["main"]([*arguments, "--points", "1"])
+    assert final["game"] + 10 < final["advantage"] <= 100

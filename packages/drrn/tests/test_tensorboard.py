@@ -1,0 +1,38 @@
+"""`drrn train --tensorboard`: scalars that TensorBoard reads, also of a resumed run."""
+
+import sys
+
+import pytest
+
+from drrn.cli import main
+from tests.runs import resume_command, train
+
+
+def scalars(run):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = accumulator.EventAccumulator(str(run / "tensorboard"))
+    events.Reload()
+    return events
+
+
+def test_every_replica_policy_and_measure_is_logged(tale, tmp_path):
+    pytest.importorskip("tensorboard")
+    train(tale, tmp_path / "run", "--rounds", "2", "--tensorboard")
+    events = scalars(tmp_path / "run")
+    assert len(events.Tags()["scalars"]) == 2 * 3 * 2
+    assert [each.step for each in events.Scalars("return/best/replica 1")] == [1, 2]
+
+
+def test_a_resumed_run_has_each_round_once(tale, tmp_path):
+    pytest.importorskip("tensorboard")
+    train(tale, tmp_path / "run", "--rounds", "1")
+    assert main([*resume_command(tmp_path / "run"), "--rounds", "2", "--tensorboard"]) == 0
+    assert main([*resume_command(tmp_path / "run"), "--rounds", "3", "--tensorboard"]) == 0
+    steps = [each.step for each in scalars(tmp_path / "run").Scalars("return/best/replica 1")]
+    assert steps == [1, 2, 3]
+
+
+def test_without_tensorboard_the_error_names_the_installation(tale, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    assert train(tale, tmp_path / "run", "--tensorboard") == 2
+    assert "pip install 'drrn[tensorboard]'" in capsys.readouterr().err

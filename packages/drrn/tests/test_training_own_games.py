@@ -1,0 +1,428 @@
+"""Any game that follows the contract is trained, evaluated, asked, played, saved and resumed."""
+
+import csv
+import gc
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import drrn
+from drrn.cli import main
+from drrn.learning.fast.q_learning import FastQLearning
+from drrn.runs.trainer import Trainer
+from drrn.settings import Settings
+from tests.runs import results_of, same_results, train
+from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
+from tests.source_code import ROOT
+from tests.trainings import CPU, SMALL, Stepped, biases, same_weights
+from textgames.compiled.compile import compile_game
+from textgames.game.contract import Observation
+
+GAMES = {
+    "ten lines of Python": Walk,
+    "one with all optional attributes": lambda: Stepped(Dice()),
+    "one that lists its outcomes": Doors,
+    "an environment with commands": CommandsEnv,
+    "an environment with a fixed list": FixedEnv,
+    "a compiled game": lambda: compile_game(Dice(), cache=False),
+    "a compiled story": lambda: compile_game(drrn.make("long-watch")),
+    "a name": lambda: "long-watch",
+    "a module and a factory": lambda: "tests.sample_games:Walk",
+}
+
+
+QUICK = ("one that lists its outcomes", "an environment with commands", "a module and a factory")
+
+
+@pytest.mark.parametrize(
+    "open_game",
+    [
+        pytest.param(each, id=name, marks=() if name in QUICK else pytest.mark.full)
+        for name, each in GAMES.items()
+    ],
+)
+def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(open_game, tmp_path):
+    settings = SMALL
+    trainer = drrn.trainer(open_game(), paper=True, **settings)
+    first = biases(trainer)
+    for result in trainer.train():
+        trainer.save(tmp_path / "run")
+        if result.number == 1:
+            break
+    page = trainer.game.reset(seed=0)
+    q = trainer.agent.ask(page.text, page.actions)
+    assert q.shape == (settings["replicas"], len(page.actions))
+
+    agent = drrn.load(tmp_path / "run")
+    assert np.array_equal(agent.ask(page.text, page.actions), q)
+    evaluations = agent.evaluate(open_game(), policies=["greedy"], episodes=4)
+    assert [each.summary.episodes for each in evaluations] == [4] * settings["replicas"]
+    policy = agent.policy("greedy", seed=1)
+    episodes = list(drrn.play_episodes(open_game(), policy, episodes=2, seed=1))
+    assert all(episode.steps > 0 for episode in episodes)
+
+    by_name = isinstance(open_game(), str)
+    resumed = drrn.resume(tmp_path / "run", *([] if by_name else [open_game()]))
+    assert resumed.round == 1
+    list(resumed.train())
+    whole = drrn.trainer(open_game(), paper=True, **settings)
+    list(whole.train())
+    assert same_weights(resumed, whole) and resumed.rows == whole.rows
+    for before, after in zip(first, biases(whole), strict=True):
+        assert not np.array_equal(before, after)
+    resumed.save(tmp_path / "run")
+    rows = csv.DictReader(
+        (tmp_path / "run/evaluations.csv").read_text(encoding="utf-8").splitlines()
+    )
+    assert [int(row["round"]) for row in rows] == sorted([1, 2] * settings["replicas"])
+
+
+def test_a_game_without_copies_plays_one_episode_at_a_time():
+    class Alone(Walk):
+        running = False
+
+        def reset(self, seed=None):
+            assert not self.running, "an episode started before the last one ended"
+            self.running = True
+            return super().reset(seed)
+
+        def step(self, index):
+            page = super().step(index)
+            self.running = not page.ended
+            return page
+
+    trainer = drrn.trainer(Alone(), paper=True, **SMALL)
+    rounds = list(trainer.train())
+    assert len(rounds) == 2 and rounds[0].evaluations[0].summary.endings == {"the end": 6}
+
+
+@pytest.mark.full
+def test_a_truncated_episode_bootstraps():
+    """Each step costs 1 and no episode ends: the value of a page is -1 / (1 - γ)."""
+
+    class Circles(CommandsEnv):
+        def _commands(self):
+            return [f"go to the {room}" for room in ("cellar", "attic") if room != self.room]
+
+    settings: dict[str, Any] = {
+        "model": "table",
+        "rounds": 60,
+        "episodes_per_round": 4,
+        "discount": 0.5,
+        "learning_rate": 0.3,
+    }
+    trainer = drrn.trainer(
+        Circles(limit=5), paper=True, replicas=1, evaluation_episodes=3, epochs=5, **settings
+    )
+    *_, last = trainer.train()
+    assert all(e.measures["stopped"] == 1 and e.summary.mean_steps == 5 for e in last.evaluations)
+    q = trainer.agent.ask("You are in the cellar.", ["go to the attic"])
+    assert q == pytest.approx(-2.0, abs=0.05)
+
+
+def test_settings_and_endings_of_a_game_are_used():
+    small = {name: value for name, value in SMALL.items() if name != "hidden"}
+    trainer = drrn.trainer(Dice(), paper=True, **small)
+    assert trainer.settings.model.hidden == 8  # recommended by the game
+    *_, last = trainer.train()
+    assert set(last.evaluations[0].summary.endings) <= {"rich", "poor"}
+
+
+INVALID: list[tuple[Any, str]] = [
+    ("a text", "Observation, not str"),
+    (("here", "go"), "actions .*, not 'go'"),
+    (("here", (1, 2)), "actions "),
+    ((None, ("on",)), "text .*, not NoneType"),
+    (("here", ("on",), None), "reward .*, not None"),
+    (("here", ("on",), float("nan")), "reward .*, not nan"),
+]
+
+
+@pytest.mark.parametrize(("page", "why"), INVALID, ids=str)
+def test_the_error_for_an_invalid_observation_names_the_field(page, why):
+    class Wrong(Walk):
+        def reset(self, seed=None):
+            return page if isinstance(page, str) else Observation(*page)
+
+    trainer = drrn.trainer(Wrong(), paper=True, **SMALL)
+    for play in (lambda: list(trainer.train()), lambda: play_at_random(Wrong())):
+        with pytest.raises(drrn.InputError, match=f"walk: .*{why}"):
+            play()
+
+
+def play_at_random(game):
+    return list(drrn.play_episodes(game, drrn.random_policy(0), episodes=2, seed=0))
+
+
+def test_numpy_numbers_and_lists_are_converted():
+    class Arrays(Walk):
+        def current_page(self):
+            page = super().current_page()
+            actions: Any = list(page.actions)
+            return Observation(page.text, actions, np.float32(page.reward))
+
+    assert [type(episode.total) for episode in play_at_random(Arrays())] == [float, float]
+    rounds = drrn.trainer(Arrays(), paper=True, **SMALL).train()
+    assert [result.number for result in rounds] == [1, 2]
+
+
+def test_copies_that_are_the_same_object_are_rejected():
+    class Same(Walk):
+        def another(self):
+            return self
+
+    with pytest.raises(
+        drrn.InputError, match=r"walk: another\(\) must return a new game each time"
+    ):
+        drrn.trainer(Same(), paper=True, **SMALL)
+
+
+@pytest.mark.full
+def test_copies_are_bounded_and_closed():
+    class Heavy(Walk):
+        open = 0
+        most = 0
+
+        def another(self):
+            Heavy.open += 1
+            Heavy.most = max(Heavy.most, Heavy.open)
+            return Heavy()
+
+        def close(self):
+            Heavy.open -= 1
+
+    trainer = drrn.trainer(Heavy(), paper=True, **{**SMALL, "episodes_per_round": 200})
+    list(trainer.train())
+    assert Heavy.most == 64  # lanes
+    del trainer
+    gc.collect()
+    assert Heavy.open == 0
+
+
+def test_a_changed_object_is_not_opened_again_by_its_name():
+    game: Any = drrn.make("tests.sample_games:Walk")
+    game.current_page = lambda: Observation(
+        "Changed.", () if game.stone == 3 else ("On.",), 7.0 * (game.stone == 3)
+    )
+    *_, last = drrn.trainer(game, paper=True, **SMALL).train()
+    assert {e.summary.mean_final_reward for e in last.evaluations} == {7.0}
+
+
+def test_an_interrupted_round_is_learned_once(caplog):
+    trainer: Any = drrn.trainer("long-watch", paper=True, **SMALL)
+    whole = drrn.trainer("long-watch", paper=True, **SMALL)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    learn = trainer.learner.learn
+    trainer.learner.learn = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        next(trainer.train())
+    trainer.learner.learn = learn
+    with caplog.at_level("WARNING"):
+        transitions = [result.transitions for result in trainer.train()]
+        assert transitions == [result.transitions for result in whole.train()]
+    assert same_weights(trainer, whole) and not trainer.phase
+    assert "round was interrupted while it learned" in caplog.text
+
+
+def test_a_model_with_a_fixed_number_of_outputs_has_at_least_those_of_the_first_page():
+    class Wide(Walk):
+        doors = (30, 30)  # on the first page, and on the others
+
+        def step(self, index):
+            return super().step(index % 2)
+
+        def current_page(self):
+            page = super().current_page()
+            doors = range(self.doors[self.stone > 0])
+            actions = tuple(f"Door {number}." for number in doors) if page.actions else ()
+            return Observation(page.text, actions, page.reward)
+
+    class Wider(Wide):
+        doors = (2, 21)
+
+    assert list(drrn.trainer(Wide(), paper=True, model="max-action", **SMALL).train())
+    with pytest.raises(drrn.InputError, match="21 actions, but the model has 20 outputs"):
+        list(drrn.trainer(Wider(), paper=True, model="max-action", **SMALL).train())
+
+
+def test_a_policy_that_does_not_exist_is_rejected():
+    trainer = drrn.trainer(Walk(), paper=True, **SMALL)
+    with pytest.raises(drrn.InputError, match=r'no policy is named "gredy".*Did you mean "greedy"'):
+        trainer.agent.policy("gredy")
+    with pytest.raises(drrn.InputError, match='no policy is named "gredy"'):
+        trainer.agent.evaluate(Walk(), policies=["gredy"])
+
+
+ODD_GAMES = """
+import drrn
+
+class Raises:
+    name = "raises"
+    steps = 0
+
+    def reset(self, seed=None):
+        return drrn.Observation("here", ("on", "off"))
+
+    def step(self, index):
+        Raises.steps += 1  # of all copies
+        return self.page() if Raises.steps > LIMIT else drrn.Observation("there", (), float(index))
+
+    def page(self):
+        raise OSError("broken")
+
+class NoActions(Raises):
+    def reset(self, seed=None):
+        return drrn.Observation("here")
+"""
+TRAIN = "--model table --rounds 3 --replicas 1 --out run --episodes-per-round 4".split()
+
+
+def test_an_exception_of_a_users_game_is_one_sentence_and_the_run_is_kept(import_folder, capsys):
+    (import_folder / "odd.py").write_text(ODD_GAMES.replace("LIMIT", "1500"))
+    assert main(["train", "odd:Raises", *TRAIN, "--evaluation-episodes", "200"]) == 2
+    output = capsys.readouterr()
+    (message,) = [line for line in output.err.splitlines() if line.startswith("drrn: ")]
+    assert "odd.py, line 16: " in message and "Raises.page" not in message
+    assert "Raises.step raised OSError: broken" in message
+    assert "round   2/3" in output.out and "round   3/3" not in output.out
+    assert len(drrn.Run("run").rounds()) == 2
+
+
+def test_python_code_sees_the_exception_of_its_game(import_folder):
+    (import_folder / "odd.py").write_text(ODD_GAMES.replace("LIMIT", "2"))
+    with pytest.raises(OSError, match="broken"):
+        list(drrn.trainer("odd:Raises", paper=True, rounds=1, replicas=1).train())
+
+
+def test_a_game_whose_first_page_has_no_actions_is_refused(import_folder, capsys):
+    (import_folder / "odd.py").write_text(ODD_GAMES)
+    assert main(["train", "odd:NoActions", *TRAIN]) == 2
+    assert "first page has no actions" in capsys.readouterr().err
+
+
+def test_training_restores_the_number_of_threads():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        trainer = drrn.trainer("long-watch", paper=True, **{**SMALL, "rounds": 2})
+        for _ in trainer.train():
+            assert torch.get_num_threads() == 2
+        trainer.agent.evaluate(trainer.game, episodes=2)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+# --- learners
+
+
+class Lazy(FastQLearning):
+    """Q-learning that learns only in the first round."""
+
+    def learn(self, generators):
+        self.rounds = getattr(self, "rounds", 0) + 1
+        return super().learn(generators) if self.rounds == 1 else 0
+
+
+def test_a_users_learner_is_named_by_its_module(fork):
+    lazy = drrn.trainer(
+        fork, paper=True, learner="tests.test_training_own_games:Lazy", **{**SMALL, "rounds": 3}
+    )
+    once = drrn.trainer(fork, paper=True, **{**SMALL, "rounds": 1})
+    assert [result.transitions > 0 for result in lazy.train()] == [True, False, False]
+    list(once.train())
+    assert same_weights(lazy, once)
+    with pytest.raises(drrn.InputError, match="must be a class or a function of"):
+        drrn.trainer(fork, paper=True, learner="tests.sample_games:__doc__", **SMALL)
+
+
+# --- from the command line
+
+
+def test_every_command_accepts_a_users_game(tmp_path, monkeypatch, capsys, import_folder):
+    source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
+    (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
+    small = "--updates 5 --rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
+    for name, workers in (("Walk", "2"), ("Doors", "1"), ("fixed_env", "1")):
+        run = tmp_path / name
+        options = ["--out", str(run), "--workers", workers, *small]
+        assert main(["train", f"mygames:{name}", *options]) == 0
+        assert main(["evaluate", str(run), "--episodes", "3"]) == 0
+        assert main(["ask", str(run), "--examples", "3"]) == 0
+        assert main(["play", f"mygames:{name}", "--policy", "random", "--episodes", "3"]) == 0
+        assert json.loads((run / "config.json").read_text())["game"]["source"] == f"mygames:{name}"
+    assert main(["evaluate", str(tmp_path / "Doors"), "--exact"]) == 0
+    assert main(["inspect", "mygames:Doors"]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(["evaluate", str(tmp_path / "Walk"), "--episodes", "3", "--workers", "2"]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def saved(game, folder):
+    """A trainer that trained one round on a game and saved its run."""
+    trainer = drrn.trainer(game, paper=True, **{**SMALL, "rounds": 1})
+    list(trainer.train())
+    trainer.save(folder)
+    return trainer
+
+
+def test_more_rounds_are_saved_and_a_run_by_name_is_not_resumed_with_an_object(tmp_path):
+    saved("tests.sample_games:Walk", tmp_path / "run")
+    longer = drrn.resume(tmp_path / "run", rounds=4)
+    next(longer.train())
+    longer.save(tmp_path / "run")
+    assert drrn.resume(tmp_path / "run").settings.run.rounds == 4
+    with pytest.raises(drrn.InputError, match="by name"):
+        drrn.resume(tmp_path / "run", Walk())
+    assert drrn.resume(tmp_path / "run", "tests.sample_games:Walk").round == 2
+
+
+def test_a_run_of_an_object_is_resumed_and_saved_with_that_object_alone(tmp_path, capsys):
+    run = tmp_path / "run"
+    trainer = saved(Walk(), run)
+    trainer.save(run)
+    with pytest.raises(drrn.InputError, match="already exists"):
+        saved(Walk(), run)
+    with pytest.raises(drrn.InputError, match="the game has changed"):
+        drrn.resume(run, Doors())
+    assert main(["train", "--resume", str(run)]) == 2
+    assert "was given as an object" in capsys.readouterr().err
+    game = ["--game", "tests.sample_games:Walk"]
+    assert main(["evaluate", str(run), *game, "--episodes", "2"]) == 0
+
+
+# --- documentation
+
+
+@pytest.mark.full
+def test_the_examples_in_the_docs_run(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs/textgames/games.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(blocks) >= 4
+    monkeypatch.chdir(tmp_path)
+    small = "rounds=1, episodes_per_round=20, evaluation_episodes=5, updates=20"
+    few = "\n".join(blocks).replace("rounds=6, episodes_per_round=100", small)
+    code = compile(few, "docs/textgames/games.md", "exec")
+    scope: dict[str, Any] = {"__name__": "docs"}
+    exec(code, scope)
+    assert "states; the best play scores" in capsys.readouterr().out
+    assert (tmp_path / "runs/doors/model.safetensors").exists()
+    assert scope["trainer"].round == 2
+
+
+def test_the_command_and_python_give_the_same_results(tmp_path, fork, tale):
+    assert train(tale, tmp_path / "run") == 0
+    config = json.loads((tmp_path / "run/config.json").read_text())
+    trainer = Trainer(drrn.make(tale), Settings.from_flat(**config["settings"]), CPU)
+    list(trainer.train())
+    trainer.save(tmp_path / "again")
+    assert same_results(results_of(tmp_path / "run"), results_of(tmp_path / "again"))

@@ -1,0 +1,69 @@
+"""Scores of people: a CSV file, and the averages of novices and experienced players."""
+
+import csv
+
+import pytest
+
+from textgames import scores
+from textgames.errors import InputError
+
+HEADER = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
+
+
+def write_scores(path, rows):
+    text = HEADER
+    for game, player, undone, reward in rows:
+        text += f"2026-01-01,{game},{player},1,{undone},3,{reward},0,Up\n"
+    path.write_text(text)
+    return path
+
+
+def test_appended_rows_are_read_by_their_columns(tmp_path):
+    path = tmp_path / "deep" / "scores.csv"
+    games = [
+        scores.FinishedGame("now", "tale", 'a "b", c', seed, 0, 3, 1.5, 1.0, "End")
+        for seed in (1, 2)
+    ]
+    for game in games:
+        scores.append(path, game)
+    assert scores.read(path) == games
+    with path.open(newline="") as file:
+        assert [row["player"] for row in csv.DictReader(file)] == ['a "b", c'] * 2
+
+
+def test_first_games_are_averaged_separately_from_later_ones(tmp_path):
+    games = [("ada", 0, -10), ("bo", 0, 0), ("ada", 0, 20), ("ada", 1, 99), ("bo", 0, 10)]
+    rows = [("tale", *game) for game in games]
+    path = write_scores(tmp_path / "scores.csv", [*rows, ("other", "cy", 0, 5)])
+    assert scores.averages(scores.read(path), "tale") == {
+        "players": 2,
+        "novice_games": 2,
+        "novice": -5.0,
+        "experienced_games": 2,
+        "experienced": 15.0,
+    }
+
+
+def test_a_first_game_with_an_undo_is_still_the_first(tmp_path):
+    path = write_scores(tmp_path / "scores.csv", [("tale", "ada", 2, 20), ("tale", "ada", 0, 10)])
+    averages = scores.averages(scores.read(path), "tale")
+    assert (averages["novice_games"], averages["experienced"]) == (0, 10.0)
+
+
+def test_a_damaged_row_is_named_by_its_line(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text(f"{HEADER}x,y\n")
+    with pytest.raises(InputError, match=r"scores\.csv, line 2"):
+        scores.read(path)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00bad", b"a,b\n1,2\n", b'when,"' + b"x" * 140_000])
+def test_a_file_that_has_no_scores_is_not_changed(tmp_path, content):
+    path = tmp_path / "scores.csv"
+    path.write_bytes(content)
+    game = scores.FinishedGame("now", "tale", "ada", 1, 0, 3, 1.5, 1.0, "End")
+    with pytest.raises(InputError):
+        scores.append(path, game)
+    with pytest.raises(InputError):
+        scores.read(tmp_path)
+    assert path.read_bytes() == content

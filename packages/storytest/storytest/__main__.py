@@ -1,0 +1,17 @@
+"""`storytest` and `python -m storytest`. Ctrl-C exits quietly, also during imports."""
+
+import sys
+
+
+def start() -> int:
+    """Run the command and return its exit code."""
+    try:
+        from storytest.cli import main
+
+        return main()
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(start())

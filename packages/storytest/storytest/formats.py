@@ -1,0 +1,333 @@
+"""Story formats of Twine 2: reads and installs them, and publishes stories with them.
+
+A format's file is `window.storyFormat({"name": …, "version": …, "source": …})`. It is never run.
+Its members are JSON; JavaScript functions may follow them. Installed formats are in the home
+folder. Publishing writes a story as the page that Twine would write.
+"""
+
+import hashlib
+import html
+import json
+import os
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from storytest import packages
+from storytest.twine.native import TWINE_2, twine_2_format
+from storytest.twine.reading import read_twine_html
+from storytest.twine.story import Passage, Story
+from textgames.errors import InputError
+from textgames.files import UTF8, decode, home, read_bytes, slug, write
+from textgames.version import __version__
+
+LARGEST_FORMAT = 32 * 2**20  # bytes; the largest known format has one million
+OPENING = re.compile(r"\bstoryFormat\s*\(\s*\{")
+MEMBER = re.compile(r'[\s,]*"?(\w+)"?\s*:\s*')
+VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}(?:[-+][\w.+-]{1,40})?")
+NAME = re.compile(r"[^\W_](?:[\w .+'-]{0,60}\w)?")
+STORY_DATA = "{{STORY_DATA}}"
+UNTITLED = "Untitled Story"
+FILE_NAME = "format.js"  # as Twine and Tweego name it
+LIBRARY_FILE = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
+TITLES = {title.lower(): title for title in TWINE_2}
+FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
+HOW = f"{packages.HOW} (find its format.js on the web site of the format)"
+SCRIPT = re.compile(r"<script\b", re.I)
+ELEMENT = re.compile(r"<tw-storydata\b.*?</tw-storydata\b[^>]*>", re.I | re.S)
+PLACEHOLDER = re.compile(r"\{\{STORY_(NAME|DATA)\}\}")
+# Passages that become attributes of the page, or were read before.
+METADATA = frozenset("StoryTitle StoryData StorySettings StoryIncludes".split())
+NO_DATA_TAGS = frozenset(("script", "stylesheet", "Twine.private"))
+
+
+# What was done with a file, and its format; None: the file was skipped.
+Addition = tuple["StoryFormat | None", str]
+
+# --- files
+
+
+@dataclass(frozen=True)
+class StoryFormat:
+    """A story format, whose source is a page with {{STORY_NAME}} and {{STORY_DATA}} to replace."""
+
+    name: str
+    version: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @property
+    def key(self) -> str:
+        """The name in stories and file names: lower case, joined by hyphens."""
+        return slug(self.name, plain=True)
+
+
+def read_format(path: Path) -> StoryFormat:
+    return format_in(decode(read_bytes(path, LARGEST_FORMAT), str(path), UTF8), str(path))
+
+
+def format_in(text: str, source: str) -> StoryFormat:
+    """The format in the text of a `format.js` file, which errors call `source`."""
+    opening = OPENING.search(text)
+    if opening is None:
+        cause = "not a story format of Twine 2: it never calls window.storyFormat({…})"
+        raise InputError(f"{source}: {cause}")
+    members = _members(text, opening.end())
+    texts = [members.get(key) for key in ("name", "version", "source")]
+    if not all(isinstance(value, str) for value in texts):
+        cause = "a damaged story format: its name, version or source is missing or is not text"
+        raise InputError(f"{source}: {cause}; copy the file again from Twine")
+    story_format = StoryFormat(*map(str, texts))
+    if fault := _fault(story_format, members):
+        raise InputError(f"{source}: {fault}")
+    return story_format
+
+
+def _members(text: str, position: int) -> dict[str, Any]:
+    """The members before the first whose value is not JSON."""
+    decoder = json.JSONDecoder(strict=False)
+    members: dict[str, Any] = {}
+    while match := MEMBER.match(text, position):
+        try:
+            members[match[1]], position = decoder.raw_decode(text, match.end())
+        except (ValueError, RecursionError):
+            break
+    return members
+
+
+def _fault(story_format: StoryFormat, members: dict[str, Any]) -> str:
+    name = story_format.name
+    version = story_format.version
+    if not NAME.fullmatch(name) or not story_format.key:
+        return f"the name of the story format is {name[:60]!r}; it must be a few plain words"
+    if not VERSION.fullmatch(version):
+        return f'{name} has the version {version[:40]!r}; it must look like "3.3.9"'
+    if members.get("proofing") is True:
+        return f"{story_format} is a proofing format, which prints stories and cannot play them"
+    if STORY_DATA not in story_format.source:
+        return f"{story_format} cannot contain a story: its source lacks {STORY_DATA}"
+    return ""
+
+
+# --- the library
+
+
+@dataclass(frozen=True)
+class LibraryFormat:
+    """A format's file in the home folder, as its file name describes it."""
+
+    key: str
+    version: str
+    path: Path
+
+    @property
+    def order(self) -> tuple[tuple[int, ...], bool, str]:
+        """Sorts versions. A release comes after its previews."""
+        match = re.fullmatch(r"([\d.]*\d)(.*)", self.version, re.S)
+        assert match is not None
+        numbers = tuple(int(number) for number in match[1].split(".") if number)
+        return numbers, not match[2].startswith("-"), match[2]
+
+    def read(self) -> StoryFormat:
+        story_format = read_format(self.path)
+        if (story_format.key, story_format.version) != (self.key, self.version):
+            cure = "unlike its name; delete it and add it again"
+            raise InputError(f"{self.path}: contains {story_format}, {cure}")
+        return story_format
+
+
+def formats_folder() -> Path:
+    return home() / "formats"
+
+
+def library_formats() -> list[LibraryFormat]:
+    """The formats that were added, by name and version."""
+    folder = formats_folder()
+    formats = []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        match = LIBRARY_FILE.fullmatch(path.name)
+        if match and path.is_file():
+            formats.append(LibraryFormat(match[1], match[2], path))
+    return sorted(formats, key=lambda one: (one.key, one.order))
+
+
+def format_for(story: Story) -> StoryFormat:
+    """The format of a story in its version, or else a newer one.
+
+    That is the newest release of that minor version, or of the next newer one. A story that names
+    no version gets the newest one. An older
+    one lacks macros and a much newer one lacks functions that were removed, so that they would
+    report errors that the story does not have.
+    """
+    key, version = wanted_format(story)
+    formats = [one for one in library_formats() if one.key == key]
+    near = [one for one in formats if packages.plays(one.version, version)]
+    if not near:
+        others = f" (added: {', '.join(one.version for one in formats)})" if formats else ""
+        name = f"{TITLES.get(key, key)} {version}".strip()
+        cause = f"its story format, {name}, is not installed{others}"
+        command = packages.command_for(key, version) or HOW
+        raise InputError(f"{story.source}: {cause}; add it with {command}")
+    if version.count("."):
+        next_minor = near[0].order[0][:2]
+        near = [one for one in near if one.order[0][:2] == next_minor]
+    same = [one for one in near if one.version == version]
+    return (same or near)[-1].read()
+
+
+def wanted_format(story: Story) -> tuple[str, str]:
+    """The key and version of a story's format, named or recognised. Version "" is any."""
+    name = story.format or twine_2_format(story)
+    if not name and any("<<" in passage.text for passage in story.pages.values()):
+        name = "SugarCube"
+    if not name:
+        raise InputError(
+            f"{story.source}: it names no story format; add the one that it was written for to its "
+            'passage StoryData, such as "format": "Harlowe", "format-version": "3.3.9"'
+        )
+    key = slug(name, plain=True)
+    family = FAMILY.fullmatch(name)
+    if family and not any(one.key == key for one in library_formats()):
+        return slug(family[1], plain=True), story.format_version or family[2]
+    return key, story.format_version
+
+
+def add_formats(path: Path, *, replace: bool = False) -> list[Addition]:
+    """Add the format in a file, or every format below a folder."""
+    if not path.is_dir():
+        return [_add(read_bytes(path, LARGEST_FORMAT), str(path), replace)]
+    additions: list[Addition] = []
+    for file in format_files(path):
+        try:
+            additions.append(_add(read_bytes(file, LARGEST_FORMAT), str(file), replace))
+        except InputError as error:
+            additions.append((None, str(error)))
+    if not additions:
+        cure = "name Twine's folder story-formats"
+        raise InputError(f"{path}: no {FILE_NAME} in this folder or its subfolders; {cure}")
+    return additions
+
+
+def format_files(folder: Path, most: int = 20_000) -> list[Path]:
+    paths: list[Path] = []
+    for number, (parent, folders, files) in enumerate(os.walk(folder)):
+        if number >= most:
+            cure = "name the one that contains the formats"
+            raise InputError(f"{folder}: more than {most:,} folders; {cure}")
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths += [Path(parent, name) for name in files if name == FILE_NAME]
+    return sorted(paths)
+
+
+def fetch_format(download: packages.Download, *, replace: bool = False) -> Addition:
+    """Add a format from a package of npm."""
+    return _add(download.fetch(), str(download), replace)
+
+
+def _add(data: bytes, source: str, replace: bool) -> Addition:
+    story_format = format_in(decode(data, source, UTF8), source)
+    target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
+    before = read_bytes(target, LARGEST_FORMAT) if target.exists() else None
+    if before == data:
+        return story_format, "already added"
+    if before is not None and not replace:
+        cause = f"another file of {story_format} is installed as {target}"
+        raise InputError(f"{source}: {cause}; to use this one instead, add --replace")
+    write(target, data)
+    return story_format, "added" if before is None else "replaced"
+
+
+# --- publishing
+
+
+def with_engine(page: str, source: str) -> str:
+    """The page, or if it is an archive, its first story published with its format."""
+    data = ELEMENT.search(page)
+    if data is None or SCRIPT.search(ELEMENT.sub("", page)):
+        return page
+    story = read_twine_html(data.group(), source)
+    return _fill(format_for(story), story, data.group())
+
+
+def publish(story: Story, story_format: StoryFormat) -> str:
+    """The text of the published page."""
+    return _fill(story_format, story, story_data(story, story_format))
+
+
+def _fill(story_format: StoryFormat, story: Story, data: str) -> str:
+    parts = {"NAME": html.escape(_title(story)), "DATA": data}
+    return PLACEHOLDER.sub(lambda match: parts[match[1]], story_format.source)
+
+
+def _title(story: Story) -> str:
+    return story.title or UNTITLED
+
+
+def story_data(story: Story, story_format: StoryFormat) -> str:
+    """The `tw-storydata` element: style sheets, scripts, tag colours, and the passages."""
+    pages = (p for p in story.passages.values() if p.name not in METADATA)
+    passages = [passage for passage in pages if NO_DATA_TAGS.isdisjoint(passage.tags)]
+    numbers = {passage.name: number for number, passage in enumerate(passages, 1)}
+    attributes = {
+        "name": _title(story),
+        "startnode": numbers[story.start],
+        "creator": "drrn",
+        "creator-version": __version__,
+        "format": story_format.name,
+        "format-version": story_format.version,
+        "ifid": ifid(story),
+        "options": "",
+        "tags": "",
+        "zoom": story.data.get("zoom", 1),
+    }
+    style = _joined(story, "stylesheet", "</style")
+    script = _joined(story, "script", "</script")
+    style_type = 'role="stylesheet" id="twine-user-stylesheet" type="text/twine-css"'
+    script_type = 'role="script" id="twine-user-script" type="text/twine-javascript"'
+    elements = [f"<style {style_type}>{style}</style>", f"<script {script_type}>{script}</script>"]
+    colours = story.data.get("tag-colors")
+    for name, colour in colours.items() if isinstance(colours, dict) else ():
+        elements.append(_element("tw-tag", {"name": name, "color": colour}))
+    elements += [_passage_element(numbers[passage.name], passage) for passage in passages]
+    return f"<tw-storydata{_written(attributes)} hidden>{''.join(elements)}</tw-storydata>"
+
+
+def ifid(story: Story) -> str:
+    """The story's identifier: its own, or a hash of its passages."""
+    own = story.data.get("ifid")
+    if isinstance(own, str) and own.strip():
+        return own.strip()
+    passages = repr([(passage.name, passage.text) for passage in story.passages.values()])
+    digest = hashlib.sha256(passages.encode("utf-8", "replace")).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=4)).upper()
+
+
+def _joined(story: Story, tag: str, closing: str) -> str:
+    texts = (passage.text for passage in story.passages.values() if tag in passage.tags)
+    pattern = re.compile(re.escape(closing), re.I)
+    return pattern.sub(lambda match: f"<\\{match[0][1:]}", "\n".join(texts))
+
+
+def _passage_element(number: int, passage: Passage) -> str:
+    row, column = divmod(number - 1, 10)  # position in Twine's editor
+    attributes = {
+        "pid": number,
+        "name": passage.name,
+        "tags": " ".join(passage.tags),
+        "position": f"{100 + 125 * column},{100 + 125 * row}",
+        "size": "100,100",
+    }
+    return _element("tw-passagedata", attributes, passage.text)
+
+
+def _element(name: str, attributes: Mapping[str, Any], text: str = "") -> str:
+    return f"<{name}{_written(attributes)}>{html.escape(text)}</{name}>"
+
+
+def _written(attributes: Mapping[str, Any]) -> str:
+    return "".join(f' {name}="{html.escape(str(value))}"' for name, value in attributes.items())

@@ -1,0 +1,398 @@
+"""Finds the problems of a story in its findings.
+
+To add a kind of problem, name it in `rules.PROBLEM_KINDS` and its function in `DETECTORS`.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote
+
+from storytest.authored import INK, NATIVE, AuthoredGame, Explorable
+from storytest.hosted import patterns
+from storytest.hosted.variables import has_code, is_shared, variable_uses
+from storytest.playtest.coverage import PREFIXES, Source
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.findings import (
+    BEHIND,
+    ERROR,
+    FAILED,
+    LOOP,
+    PASSED,
+    Findings,
+    Problem,
+    VariableUse,
+)
+from storytest.twine.story import Passage
+from textgames.errors import did_you_mean
+from textgames.files import home, read_text
+from textgames.wording import counted, one_line
+
+EXPECTATION = "expectation"
+# Kinds that explain why an expectation fails.
+EXPLAINS = ("trap", "loop", "unreachable", "condition", "thrown error", "error page")
+# A macro, a variable, or a name in JavaScript's errors.
+CODE_NAME = re.compile(r"<<[\w=-]+|\{[\w.]+|\([\w-]+:|\$\w+|(?<=')\w+(?=')|\w+(?= is not )")
+
+Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
+
+
+def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Findings:
+    """The findings with their problems, except those that the TOML allows."""
+    problems = [one for detect in DETECTORS for one in detect(source, evidence, findings)]
+    allowed = [one for one in problems if source.rules.allows(one.kind, one.passage)]
+    rest = [one for one in problems if one not in allowed]
+    rest = _merged(_grouped(rest, source), findings)
+    if not findings.has_lines:
+        rest = [one if one.kind == EXPECTATION else replace(one, line=None) for one in rest]
+    problems = sorted(dict.fromkeys(rest), key=lambda one: one.order)
+    count = findings.allowed + len(allowed)
+    return replace(findings, problems=tuple(problems), allowed=count)
+
+
+def _grouped(problems: list[Problem], source: Source, most: int = 3) -> list[Problem]:
+    """Report an error once that a header, footer or side bar shows on several passages.
+
+    Others with the same text are reported one by one if they are not more than `most`.
+    """
+    errors = [one for one in problems if one.kind in ("error page", "thrown error")]
+    result = [one for one in problems if one not in errors]
+    texts = {name: passage.text for name, passage in source.story.passages.items()}
+    for error in dict.fromkeys(one.text for one in errors):
+        group = [one for one in errors if one.text == error]
+        names = CODE_NAME.findall(error)
+        counts = {passage: sum(name in text for name in names) for passage, text in texts.items()}
+        own = [one for one in group if counts.get(one.passage)]  # on others it is only seen
+        rest = [one for one in group if one not in own]
+        shared = [name for name in texts if counts[name] and is_shared(source.story.passages[name])]
+        is_everywhere = rest and (shared or (not own and len(rest) > most))
+        if len(group) == 1 or not is_everywhere:
+            result += own or rest
+            continue
+        problem = replace(rest[0], text=f"{error} (on {counted(len(rest), 'passage')})")
+        if shared:
+            cause = max(shared, key=counts.__getitem__)
+            problem = replace(problem, passage=cause, line=source.story.passages[cause].line)
+        result += [*own, problem]
+    return result
+
+
+def _merged(problems: list[Problem], findings: Findings) -> list[Problem]:
+    """Report a failed expectation together with the problem that explains it."""
+    checks = [check for check in findings.expectations if check.status == FAILED]
+    failed = {check.passage: check for check in checks if check.passage}
+    merged = []
+    lines = set()
+    for problem in problems:
+        check = failed.get(problem.passage) if problem.kind in EXPLAINS else None
+        if check is not None:
+            lines.add(check.line)
+            text = f"{problem.text} (expected: {check.expectation})"
+            merged.append(replace(problem, text=text, severity="error"))
+        else:
+            merged.append(problem)
+    return [one for one in merged if one.kind != EXPECTATION or one.line not in lines]
+
+
+def failed_expectations(
+    source: Source, evidence: Evidence, findings: Findings
+) -> Iterator[Problem]:
+    """Yield the expectations that fail, and those that are undecided."""
+    for check in findings.expectations:
+        if check.status != PASSED:
+            text = f"expected: {check.expectation}; {check.result}"
+            problem = Problem(EXPECTATION, text, "", check.line, check.path)
+            yield problem if check.status == FAILED else replace(problem, severity="warning")
+
+
+def broken_links(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    errors = {key.passage: record.path for key, record in evidence.endings.items()}
+    for issue in findings.broken_links:
+        path = errors.get(issue.targets[0]) if issue.targets else None
+        path = path or evidence.passages.get(issue.passage)
+        yield Problem("broken link", issue.what, issue.passage, issue.line, path)
+
+
+def thrown_errors(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    for issue in findings.errors:
+        if not findings.is_broken_link(issue):
+            line = issue.line or None
+            what = re.sub(r"^(?=\w*Error: )", "the story's code fails: ", issue.what)
+            yield Problem("thrown error", what, issue.passage, line, issue.path)
+
+
+def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield error pages, traps and loops, except pages that a problem above explains."""
+    known = {issue.passage for issue in findings.errors}
+    known |= {passage for passage, *_ in evidence.faults}
+    loops = []
+    for issue in findings.dead_ends:
+        line = source.pages.get(issue.passage)
+        if issue.passage in known or findings.is_broken_link(issue):
+            continue
+        if issue.kind == ERROR:
+            yield Problem(ERROR, issue.what, issue.passage, line, issue.path)
+        elif issue.kind != LOOP:
+            yield Problem(issue.kind, issue.what, issue.passage, line, issue.path, "warning")
+        elif not findings.follows_error(issue):
+            loops.append(issue)
+    if loops:
+        first = loops[0]
+        more = f", nor from {counted(len(loops) - 1, 'other passage')}" if len(loops) > 1 else ""
+        text = f"no ending can be reached from here{more}"
+        line = source.pages.get(first.passage)
+        yield Problem(LOOP, text, first.passage, line, first.path, "warning")
+
+
+def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield passages that cannot be reached, but not those that are behind one of them."""
+    unreached = {issue.passage for issue in findings.never_reached}
+    links = {name: source.links.get(name, set()) & unreached for name in unreached}
+    traps = " ".join(issue.what for issue in findings.dead_ends if issue.kind == "trap")
+    behind: set[str] = set()
+    for issue in sorted(findings.never_reached, key=lambda issue: issue.kind == BEHIND):
+        is_behind = issue.kind == BEHIND and issue.passage in behind
+        is_trapped = f'its link to "{issue.passage}" does not show' in traps  # reported there
+        if is_behind or is_trapped or not (findings.exact or issue.is_sure):
+            continue
+        hidden = _reached_from(issue.passage, links) - behind
+        behind |= hidden
+        more = len(hidden - {issue.passage})
+        rest = f"; behind it: {counted(more, 'passage')}" if more else ""
+        kind = "condition" if issue.path is not None else "unreachable"
+        text = one_line(f"{issue.what}{rest}")
+        yield Problem(kind, text, issue.passage, issue.line, issue.path, "warning")
+
+
+def _reached_from(start: str, links: dict[str, set[str]]) -> set[str]:
+    names = {start}
+    queue = [start]
+    while queue:
+        new = links.get(queue.pop(), set()) - names
+        names |= new
+        queue.extend(new)
+    return names
+
+
+# --- the variables of a story, and where its source uses them
+
+# Formats whose variables can be read from the source.
+WITH_DOLLARS = ("sugarcube", "harlowe", "sugarcane", "jonah", "responsive", "")
+# Chapbook: a line such as "gold (condition): value" above "--", or {… for: 'gold'}.
+CHAPBOOK_SET = re.compile(r"(?m)^(?!config\b)([A-Za-z_]\w*)[^\s():]*[ \t]*(\(.*\))?[ \t]*:(.*)$")
+CHAPBOOK_BOUND = re.compile(r"\bfor:\s*['\"]([A-Za-z_]\w*)")
+SNOWMAN = re.compile(r"(?<![\w'’.])s\.([A-Za-z_]\w*)(?!\w*\()(\s*(?:[-+*/]?=(?!=)|\+\+|--))?")
+
+
+class VariableUses:
+    """The variables of a story, by the name that the author writes, and where they are used."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.story = source.story
+        self.by_name: dict[str, VariableUse] = {}
+        format_name = source.format_name
+        # Variables that each passage displays or copies whatever happens.
+        self.displayed: dict[str, set[str]] = {}
+        if isinstance(source.game, AuthoredGame) and source.engine == INK:
+            for name, (read, settings) in source.game.variable_uses.items():
+                self._add(name, read, settings)
+        elif source.engine and format_name in WITH_DOLLARS:
+            self._read_passages()
+        elif source.engine and format_name in PREFIXES:
+            for name, passage in self.story.passages.items():
+                if not {"stylesheet", "script"} & {*passage.tags}:
+                    self._read_code(name, patterns.COMMENT.sub("", passage.text))
+            if format_name == "chapbook":  # words that no passage sets are no variables
+                self.by_name = {name: use for name, use in self.by_name.items() if use.set_in}
+
+    def is_named_in_code(self, name: str) -> bool:
+        """Whether a script or a rule may set or read a variable."""
+        return patterns.WORD.findall(name)[-1] in self._words_in_code
+
+    @cached_property
+    def _words_in_code(self) -> Collection[str]:
+        passages = self.story.passages.values()
+        if any(patterns.COMPUTED_NAME.search(passage.text) for passage in passages):
+            return {patterns.WORD.findall(name)[-1] for name in self.by_name}
+        texts = [passage.text for passage in passages if has_code(passage)]
+        return frozenset(patterns.WORD.findall(" ".join((*texts, repr(self.source.rules)))))
+
+    def _add(self, passage: str, read: Collection[str], settings: Collection[str]) -> None:
+        for name in sorted({*settings, *read}):
+            use = self.by_name.setdefault(name, VariableUse())
+            use.set_in += [passage] * (name in settings)
+            use.read_in += [passage] * (name in read)
+
+    def _read_code(self, passage: str, text: str) -> None:
+        """Add the variables of a passage in Snowman, or all words of code in Chapbook."""
+        uses = [(f"s.{name}", is_set) for name, is_set in SNOWMAN.findall(text)]
+        read = {name for name, is_set in uses if not is_set}
+        settings = {name for name, is_set in uses if is_set}
+        if self.source.format_name == "chapbook":
+            head, dashes, rest = f"\n{text}".partition("\n--\n")
+            lines = CHAPBOOK_SET.findall(head) if dashes else []
+            settings = {name for name, *_ in lines}.union(CHAPBOOK_BOUND.findall(text))
+            read = set(patterns.WORD.findall(rest or text))
+            for name, *code in lines:
+                read |= set(patterns.WORD.findall(" ".join(code))) - {name}
+        self._add(passage, read, settings)
+
+    def _read_passages(self) -> None:
+        game = self.source.game
+        facts = None
+        if self.source.engine == NATIVE and isinstance(game, Explorable):
+            facts = game.script.facts
+        for name, passage in self.story.passages.items():
+            if "stylesheet" in passage.tags or "script" in passage.tags:
+                continue
+            text = patterns.COMMENT.sub("", passage.text)
+            uses = variable_uses(text)
+            read = set(uses.read | uses.stored).union(*(names for _, names in uses.settings))
+            settings = {target for target, _ in uses.settings}
+            bound = {next(filter(None, names)) for names in patterns.BOUND.findall(text)}
+            read -= {"args"}  # of SugarCube's widgets
+            if facts is not None:  # text such as $x is no variable there
+                read &= facts.read
+                bound = bound & facts.written | (read & facts.prompts)
+            read &= set(patterns.VARIABLE.findall(patterns.BOUND.sub(" ", text)))
+            self._add(name, {f"${v}" for v in read}, {f"${v}" for v in settings | bound})
+            block = patterns.BLOCK.search(text)
+            before = variable_uses(text[: block.start()] if block else text)
+            sources = (names for _, names in before.settings)
+            displayed = before.read.union(*sources) & read - bound
+            self.displayed[name] = {f"${variable}" for variable in displayed}
+
+
+# --- problems that need more than the pages: variables, numbers, files, names, errors on a page
+
+COMPARED = r"\s*(?:is\s+)?(?:<(?!<)|>(?!>)|lte?\b|gte?\b)"
+ADDRESS = re.compile(r"[\w.+-]+:|[/\\]")  # not a relative path
+INK_FILE = re.compile(r"(?i)(?:IMAGE|AUDIO|AUDIOLOOP|BACKGROUND)\s*:\s*(.+)")
+# A comparison with a negative number or with 0, or a negative value: the author expects them.
+EXPECTS_NEGATIVE = (
+    r"\s*(?:is\s+)?"
+    r"(?:(?:[<>=!]=?=?|lte?|gte?|n?eq|is|to)\s*-\s*\d|(?:<=?|lte?|>=|gte)\s*0(?![\d.]))"
+)
+
+
+def page_faults(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield the errors and broken links that an engine shows on a page."""
+    missing = {target for link in findings.broken_links for target in link.targets}
+    for (passage, kind, text), path in evidence.faults.items():
+        line = source.pages.get(passage)
+        if kind == "broken link" and text not in missing:
+            what = f'a link leads to "{text}", which is not a passage'
+            yield Problem(kind, what, passage, line, path)
+            missing.add(text)
+    for (passage, kind, text), path in evidence.faults.items():
+        is_explained = any(name in text for name in missing)
+        is_escaped = "{" in text and "\\{" in source.story.passages[passage].text  # of Chapbook
+        if kind == "error page" and not is_explained and not is_escaped:
+            what = f"the page shows an error: {one_line(text)}"
+            yield Problem(kind, what, passage, source.pages.get(passage), path)
+
+
+def duplicates(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield names that several passages have."""
+    for name, line in source.story.duplicates:
+        what = "another passage has the same name, and only one of them is played"
+        yield Problem("duplicate passage", what, name, line, severity="warning")
+
+
+def missing_files(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield pictures and sounds that are not where the story looks for them."""
+    path = Path(source.story.source)
+    is_uploaded = path.is_relative_to(home() / "serve")  # without its files
+    if not source.story.source or not path.exists() or is_uploaded:
+        return
+    folders = [path, path.parent] if path.is_dir() else [path.parent]
+    reported = set(source.story.passages)
+    for passage in source.story.passages.values():
+        for start, name in _files_in(passage, source.engine):
+            if name not in reported and not any((folder / name).exists() for folder in folders):
+                reported.add(name)
+                line = None
+                if source.engine != INK:
+                    line = passage.line_in_file(1 + passage.text.count("\n", 0, start))
+                what = f'the file "{name}" does not exist next to the story'
+                yield Problem("missing file", what, passage.name, line, severity="warning")
+
+
+def _files_in(passage: Passage, engine: str) -> Iterator[tuple[int, str]]:
+    """Yield the positions and relative paths of pictures and sounds in a passage."""
+    if engine == INK:
+        for match in filter(None, map(INK_FILE.match, passage.tags)):
+            if not ADDRESS.match(match[1]):
+                yield 0, match[1].strip()
+        return
+    text = patterns.COMMENT.sub(lambda hidden: " " * len(hidden[0]), passage.text)
+    if "script" in passage.tags:
+        return
+    for match in patterns.MEDIA.finditer(text):
+        is_computed = re.search(r"[$`+]|@src", match[0])
+        for name in [] if is_computed else patterns.MEDIA_FILE.findall(match[0]):
+            if not ADDRESS.match(name):
+                yield match.start(), unquote(name).replace("\\", "/")
+
+
+def variables(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield variables that are never read, never set, or displayed before they are set."""
+    uses = VariableUses(source)
+    uses_of = uses.by_name.items()
+    names = {name for name, use in uses_of if use.set_in or uses.is_named_in_code(name)}
+    names |= set(map(source.name_of, evidence.variables))
+    failing = {issue.passage for issue in findings.errors}
+    for name, use in uses_of:
+        if not use.read_in and not uses.is_named_in_code(name):
+            what = f"{name} is set and never used"
+            line = source.pages.get(use.set_in[0])
+            yield Problem("unused variable", what, use.set_in[0], line, severity="hint")
+        passages = [passage for passage in use.read_in if passage not in failing]
+        what = f"{name} is read and never set.{did_you_mean(name, names)}"
+        if name in names:
+            shown_in = (passage for passage in passages if name in uses.displayed.get(passage, ()))
+            passages = [passage for passage in shown_in if evidence.lacks(passage, name)]
+            what = f"{name} is shown before it is set"
+        if passages:
+            passage = passages[0]
+            path = evidence.unset.get((passage, name)) or evidence.passages.get(passage)
+            line = source.pages.get(passage)
+            yield Problem("unset variable", what, passage, line, path, "warning")
+
+
+def numbers(
+    source: Source, evidence: Evidence, findings: Findings, rises_of_growth: int = 20
+) -> Iterator[Problem]:
+    """Yield numbers that fall below zero, and those that grow without bound.
+
+    A number seems to grow if its maximum rose often: five times as often if the story compares it
+    with something, which may be its bound.
+    """
+    texts = "\n".join(passage.text for passage in source.story.passages.values())
+    path = Path(source.story.source)
+    if path.suffix.lower() == ".ink" and path.is_file():
+        texts = read_text(path)
+    rules = " ".join(source.rules.forbidden)
+    for variable, (most, rises, clicks) in evidence.peaks.items():
+        plain = variable.lstrip("$")
+        name = source.name_of(variable)
+        is_expected = variable in rules or re.search(rf"\b{plain}{EXPECTS_NEGATIVE}", texts)
+        first = next(iter(evidence.variables[variable].values()))
+        is_falling = not isinstance(first, (int, float)) or first >= 0
+        if variable in evidence.below_zero and is_falling and not is_expected:
+            what = f"{name} falls below zero: is that meant?"
+            below = evidence.below_zero[variable]
+            yield Problem("number below zero", what, path=below, severity="hint")
+        is_compared = source.engine == INK or re.search(rf"\b{plain}{COMPARED}", texts) is not None
+        if rises >= rises_of_growth * (5 if is_compared else 1) and not evidence.complete:
+            what = f"{name} seems to grow without bound (up to {most:g}): is that meant?"
+            yield Problem("growing number", what, path=clicks, severity="hint")
+
+
+DETECTORS: tuple[Detector, ...] = (
+    *(failed_expectations, broken_links, thrown_errors, dead_ends, unreachable),
+    *(page_faults, duplicates, missing_files, variables, numbers),
+)

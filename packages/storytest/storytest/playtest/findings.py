@@ -1,0 +1,337 @@
+"""Findings: everything known about a game, exact or estimated.
+
+`playtest` fills them. The commands and the page show parts of them.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from storytest.playtest.clicks import ClickPath
+from storytest.twine.rules import PROBLEM_KINDS, Distance
+from textgames.wording import percent, words
+
+# Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
+BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])")
+# Kinds of issues; those of dead ends are kinds of problems.
+BEHIND = "behind"  # a passage that only unreached passages lead to
+TRAP = "trap"  # a page that ends, but is not meant to
+ERROR = "error page"
+LOOP = "loop"
+UNWRITTEN = "empty passage"
+# Verdicts.
+PASSED = "passed"
+FAILED = "failed"
+UNSURE = "unsure"
+
+Severity = Literal["error", "warning", "hint"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "hint")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its standard error, which is 0 if the number is exact."""
+
+    mean: float
+    error: float = 0.0
+
+    def __str__(self) -> str:
+        """Format a number, with its error if it has one."""
+        return f"{self.mean:,.2f} ± {self.error:,.2f}" if self.error else f"{self.mean:,.2f}"
+
+    @property
+    def percent(self) -> str:
+        """Format a share in per cent, with its error if it has one."""
+        return f"{percent(self.mean)} ± {percent(self.error)}" if self.error else percent(self.mean)
+
+
+def share_of(count: int, games: int) -> Estimate | None:
+    """Estimate the share of games that had some result.
+
+    The standard error adds one success and one failure (Agresti and Coull), so it is never 0.
+    Without games, there is no estimate.
+    """
+    if not games:
+        return None
+    likely = (count + 1) / (games + 2)
+    return Estimate(count / games, math.sqrt(likely * (1 - likely) / games))
+
+
+def upper_share(games: int) -> float:
+    """The rule of three: a bound of what never happened in n games, with 95 % confidence."""
+    return 3.0 / games
+
+
+def mean_of(values: Sequence[float]) -> Estimate | None:
+    """Estimate a mean, if there are values."""
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    spread = math.fsum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
+    return Estimate(mean, math.sqrt(spread / len(values)))
+
+
+@dataclass(frozen=True)
+class Ending:
+    """An ending: its reward, its probabilities, and the shortest path to it."""
+
+    name: str  # in a story, its passage
+    reward: float
+    rule: int | None  # number of its [[ending]] in the TOML, from 1; None: it has no rule
+    last_words: str
+    path: ClickPath | None  # shortest path, assuming favourable draws; None if unknown
+    probability: Estimate | None  # in random play; None if unknown
+    best: Estimate | None = None  # in best play
+    agent: Estimate | None = None  # in the games of an agent
+    returns: Estimate | None = None  # mean return of the random games that end here
+    variants: tuple[str, ...] = ()  # last words of its pages, if they differ and it has no rule
+    # Bounds of its probability in random play, by the ways that were followed; None if unknown.
+    least: float | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class Play:
+    """The scores of a policy: exact, or means of games."""
+
+    final_reward: Estimate  # 0 in a game without an ending
+    returns: Estimate | None  # None: unbounded
+    steps: Estimate | None  # None: unbounded
+    # Exact: probability of a state from which no ending is reachable; else: of the step limit.
+    unfinished: Estimate | None = None
+    games: int = 0  # 0 if exact
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The paper's table of a game: its texts, words and actions. Lower bounds unless complete."""
+
+    kind: str  # such as "choice"; "" if unknown
+    transitions: str  # "deterministic" or "stochastic"; "" if unknown
+    state_vocabulary: int
+    action_vocabulary: int
+    words_per_description: float
+    fewest_actions: int  # on one page
+    mean_actions: float
+    most_actions: int
+    pages: int  # distinct texts
+    actions: int  # distinct texts
+    passages: int
+    paraphrases: dict[str, Distance] = field(default_factory=dict)  # by the name of the set
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many of all passages or links were seen."""
+
+    count: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Issue:
+    """Something to look at: a dead end, an error, a broken link, a passage never reached."""
+
+    passage: str
+    what: str
+    line: int = 0  # in the story's file; 0 if unknown
+    path: ClickPath | None = None  # the clicks that lead there
+    kind: str = ""
+    targets: tuple[str, ...] = ()  # of links
+    is_sure: bool = False  # whether it holds although not everything was played
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A fault of the story, in one sentence for its author. An error makes the test fail."""
+
+    kind: str  # one of PROBLEM_KINDS
+    text: str  # without the place
+    passage: str = ""
+    line: int | None = None  # in the story's file; of an expectation, in the TOML
+    path: ClickPath | None = None  # the clicks that show it
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        """Format the place and the text."""
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+    @property
+    def place(self) -> str:
+        """The passage and the line, for the author."""
+        line = f"line {self.line}" if self.line else ""
+        return f"{self.passage} ({line})" if self.passage and line else self.passage or line
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Sorts problems: errors first, then by kind and line."""
+        return SEVERITIES.index(self.severity), PROBLEM_KINDS.index(self.kind), self.line or 0
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of a variable: a range of numbers, or the first few of a list."""
+
+    variable: str
+    count: int
+    values: str
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The words of a game, or the values of a variable at its end."""
+
+    name: str
+    ending: str  # "" for all endings
+    games: int
+    least: float
+    median: float
+    mean: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice of a passage: how often it was offered, and which passages it led to how often."""
+
+    passage: str
+    choice: str
+    offered: int
+    leads_to: dict[str, int]
+
+
+@dataclass
+class VariableUse:
+    """The passages that set and read a variable, as the source shows them."""
+
+    set_in: list[str] = field(default_factory=list)
+    read_in: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Check:
+    """The verdict on an [[expect]] table."""
+
+    expectation: str
+    status: str  # PASSED, FAILED or UNSURE
+    result: str
+    line: int  # in the TOML
+    passage: str = ""  # that the result is about
+    path: ClickPath | None = None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is known about a game. If `exact` is false, counts of what was seen are lower bounds."""
+
+    name: str
+    title: str
+    problems: tuple[Problem, ...] = ()  # errors first, each once
+    allowed: int = 0  # problems that the TOML allows
+    source: str = ""  # the story's file, if there is one
+    exact: bool = False
+    why_not: str = ""  # why it is not exact
+    complete: bool = False  # every state was visited
+    interrupted: bool = False
+    seconds: float = 0.0
+    time_limit: float = 0.0  # CPU seconds of play
+    games: int = 0  # random games that were finished
+    cut_short: int = 0  # random games stopped by the clock, which do not count
+    searching_games: int = 0
+    max_steps: int = 0
+    endings: list[Ending] = field(default_factory=list)
+    random: Play | None = None
+    best: Play | None = None  # of exact findings
+    memoryless: Play | None = None  # best policy found that sees only the current page
+    agent: Play | None = None
+    top_reward: float | None = None  # score of best play, else reward of the best ending found
+    passages: Coverage = Coverage(0, 0)
+    links: Coverage = Coverage(0, 0)
+    never_reached: list[Issue] = field(default_factory=list)
+    untaken_links: list[Issue] = field(default_factory=list)
+    unused_rules: list[int] = field(default_factory=list)  # [[ending]] tables without an ending
+    dead_ends: list[Issue] = field(default_factory=list)
+    broken_links: list[Issue] = field(default_factory=list)
+    errors: list[Issue] = field(default_factory=list)
+    unplayable: list[str] = field(default_factory=list)  # code and links that cannot be played
+    left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
+    advice: list[str] = field(default_factory=list)
+    obstacles: list[str] = field(default_factory=list)  # what hides passages, and the cure
+    notes: list[str] = field(default_factory=list)
+    variables: list[Values] = field(default_factory=list)
+    uses: dict[str, VariableUse] = field(default_factory=dict)  # by variable
+    words: Spread | None = None  # read in random games that reach an ending
+    numbers: list[Spread] = field(default_factory=list)  # variables at the end
+    choices: list[Choice] = field(default_factory=list)
+    expectations: list[Check] = field(default_factory=list)
+    statistics: Statistics | None = None
+    states: int = 0  # of (page, all variables)
+    states_complete: bool = True  # whether `states` counts all of them
+    live_states: int = 0  # of (page, variables that may still matter), if compiled
+    merged_states: int = 0  # after merging equivalent states, if compiled
+    trap_states: int = 0  # from which no ending is reachable, if compiled
+
+    def __repr__(self) -> str:
+        return f"<Findings on {self.name!r}: {len(self.problems)} problems>"
+
+    def as_json(self) -> dict[str, Any]:
+        """The findings as plain dictionaries, lists, strings and numbers.
+
+        Problems are not repeated, and endings that are problems are left out.
+        """
+        data = asdict(self)
+        for name in ("dead_ends", "broken_links", "errors"):
+            del data[name]
+        data["endings"] = [asdict(one) for one in self.endings if not self.is_dead_end(one)]
+        return data
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether lines of the story's file mean something to its author."""
+        is_page = self.source.lower().endswith((".html", ".htm", ".json", ".js"))
+        return bool(self.source) and not is_page
+
+    @property
+    def equal_rewards(self) -> bool:
+        """Whether no ending pays more than another, so that there is no best play."""
+        return len({ending.reward for ending in self.endings}) <= 1
+
+    @property
+    def intended_endings(self) -> int:
+        """Number of endings that are not dead ends."""
+        return sum(not self.is_dead_end(ending) for ending in self.endings)
+
+    @property
+    def failed(self) -> bool:
+        """Whether one of the problems is an error."""
+        return any(problem.severity == "error" for problem in self.problems)
+
+    def is_dead_end(self, ending: Ending) -> bool:
+        """Whether an ending is also listed as a dead end."""
+        return ending.rule is None and any(dead.passage == ending.name for dead in self.dead_ends)
+
+    def is_broken_link(self, issue: Issue) -> bool:
+        """Whether a page shows the error of a link whose target does not exist."""
+        targets = {link.targets[0] for link in self.broken_links if link.targets}
+        return issue.passage in targets or any(f'"{target}"' in issue.what for target in targets)
+
+    def follows_error(self, issue: Issue) -> bool:
+        """Whether the clicks to a page pass an error."""
+        paths = [error.path.actions for error in self.errors if error.path]
+        return any(issue.path and issue.path.actions[: len(path)] == path for path in paths)
+
+
+def last_words(text: str) -> str:
+    """The last sentence of a page, with the one before it if it is short.
+
+    Lines such as "THE END" are skipped.
+    """
+    lines = text.splitlines()
+    while lines and " ".join(words(lines[-1])) in ("", "the end", "end", "finis", "fin"):
+        lines.pop()
+    paragraph = "\n".join(lines).split("\n\n")[-1] or text.strip()
+    starts = [0, *(match.end() for match in BREAK.finditer(paragraph))]
+    is_short = len(words(paragraph[starts[-1] :])) < 4
+    return paragraph[starts[-2:][0] if is_short else starts[-1] :]

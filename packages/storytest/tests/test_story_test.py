@@ -1,0 +1,689 @@
+"""`storytest`: findings of small stories, exact and sampled, and their reports."""
+
+import json
+import math
+import os
+import re
+import shlex
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import textgames
+from drrn.cli import main
+from storytest.authored import AuthoredGame
+from storytest.ink import open_ink
+from storytest.playtest import play, playtest
+from storytest.playtest.budget import Budget, Meter
+from storytest.playtest.clicks import ClickPath, read_path, replay, write_path
+from storytest.playtest.coverage import Source, broken_links, variable_values
+from storytest.playtest.evidence import Evidence
+from storytest.playtest.playtest import StoryTest
+from storytest.playtest.report import certainty
+from storytest.playtest.report import report as build_report
+from storytest.playtest.solve import ShortestPaths
+from storytest.search import clock
+from tests.ink_stories import STALL
+from tests.source_code import ROOT
+from tests.tiny_engine import tiny_story
+from textgames.compiled.compile import compile_game
+from textgames.compiled.solve import best, random_play
+from textgames.document import to_text
+from textgames.errors import InputError
+from textgames.game.contract import Observation
+from textgames.wording import percent
+
+TALE = """\
+:: Start
+<<set $gold = 2>>You stand before a house.
+
+[[Climb.|Wall]]
+[[Knock.|Door]]
+
+:: Wall
+<<set $gold = $gold - 3>>A wall.
+
+[[Jump.|Pit]]
+[[Back.|Start]]
+
+:: Door
+<<if random(1, 4) eq 1>>[[Enter.|Hall]]<<else>>[[Wait.|Door]]<<endif>>
+<<if $gold gt 9>>[[Bribe.|Cellar]]<<endif>>
+
+:: Pit
+[[Dig.|Pit]]
+
+:: Hall
+Home.
+
+:: Cellar
+[[Down.|Vault]]
+
+:: Vault
+Gold.
+
+:: Attic
+Nobody comes here.
+"""
+RULES = 'step_reward = -1\nmax_steps = 60\n[[ending]]\npassage = "Hall"\nreward = 9\n'
+
+
+def text_of(findings):
+    return to_text(build_report(findings, "tale.twee"), width=120)
+
+
+def report_of(game, clicks=4_000):
+    return StoryTest(game, math.inf, clicks=clicks).run()
+
+
+class Uncompiled:
+    """A story that lists no outcomes, so that it must be played."""
+
+    def __init__(self, game):
+        self.game = game
+
+    def reset(self, seed=None):
+        return self.game.reset(seed)
+
+    def step(self, index):
+        return self.game.step(index)
+
+    def __getattr__(self, name):
+        listed = "name title rules story engine links left_out problems asked errors state "
+        listed += "position_at face_at ending max_steps tracks variable_uses"
+        if name not in listed.split():  # above all, its outcomes
+            raise AttributeError(name)
+        return getattr(self.game, name)
+
+
+AuthoredGame.register(Uncompiled)
+
+
+def mean(estimate):
+    """Return the mean of an estimate that exists."""
+    assert estimate is not None
+    return estimate.mean
+
+
+def actions_of(item):
+    """Return the actions of a path that exists."""
+    assert item.path is not None
+    return item.path.actions
+
+
+@pytest.mark.parametrize(
+    "name", ["long-watch", pytest.param("night-market", marks=pytest.mark.full)]
+)
+def test_built_in_stories_have_exact_odds(name):
+    game = textgames.make(name, shuffle=False)
+    compiled = textgames.compile_game(game)
+    report = report_of(game, math.inf)
+    chance = random_play(compiled)
+    assert report.exact and report.top_reward == pytest.approx(best(compiled).score)
+    assert report.random is not None
+    assert mean(report.random.final_reward) == pytest.approx(chance.final_reward)
+    odds = sorted(mean(ending.probability) for ending in report.endings)
+    assert odds == pytest.approx(sorted(chance.endings))
+    shortest = sorted(map(len, ShortestPaths(compiled).to_endings().values()))
+    assert sorted(len(actions_of(ending)) for ending in report.endings) == shortest
+    assert report.passages.count == report.passages.total and not report.never_reached
+    assert [each.status for each in report.expectations] == ["passed"] * 3
+
+
+def test_findings_of_a_compiled_story_are_exact(story):
+    report = report_of(story(TALE, RULES))
+    (hall,) = report.endings
+    assert report.exact and report.complete
+    assert hall.probability.mean == pytest.approx(2 / 3) and hall.probability.error == 0
+    assert hall.best.mean == pytest.approx(1)
+    assert hall.path.actions == ("Knock.", "Enter.") and hall.path.chances == (0.25, 1)
+    assert (report.passages.count, report.passages.total) == (5, 8)
+    assert (report.links.count, report.links.total) == (7, 9)
+    (pit,) = report.dead_ends
+    assert (pit.kind, pit.passage, pit.path.actions) == ("loop", "Pit", ("Climb.", "Jump."))
+    assert {each.variable: each.values for each in report.variables} == {"$gold": "-1, 2"}
+    why = {issue.passage: issue.what for issue in report.never_reached}
+    assert why["Attic"] == "no link leads there"
+    condition = "the condition of that link ($gold gt 9)"
+    assert why["Cellar"] == f'"Door" names it, but {condition} never holds'
+    assert why["Vault"] == 'only "Cellar" leads there, which is never reached either'
+
+
+def test_a_page_whose_choices_are_used_up_is_a_dead_end(story):
+    tale = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<choice 'Start' 'Turn.'>>\n:: Home\nDone.\n"
+    (dead,) = report_of(
+        story(tale, 'max_steps = 9\n[[ending]]\npassage = "Home"\nreward = 1\n')
+    ).dead_ends
+    assert (dead.kind, dead.passage) == ("trap", "Nook")
+
+
+def test_lists_are_written_as_in_a_story(story):
+    evidence = Evidence(variables={"$bag": {"1": ("a key", 2), "2": ()}})
+    (values,) = variable_values(Source(story(TALE, RULES)), evidence)
+    assert values.values == '["a key", 2], []' or values.values == '[], ["a key", 2]'
+
+
+def test_untaken_links_are_listed_with_their_targets(story):
+    tale = ":: Start\n<<set $key = 0>>[[In.|Hall]]\n:: Hall\n<<if $key>>[[Up.|Attic]]<<endif>>[[Round.|Garden]]\n"
+    report = report_of(story(tale + ":: Garden\n[[Ladder.|Attic]]\n:: Attic\nThe end.\n"))
+    (untaken,) = report.untaken_links
+    assert (untaken.passage, untaken.targets, untaken.line) == ("Hall", ("Attic",), 4)
+    text = text_of(report)
+    assert "Links whose condition never held (1)" in text and "Hall (line 4): to Attic" in text
+
+
+def test_a_story_without_an_ending_gets_advice(story):
+    report = report_of(story(":: Start\n[[On.|Last]]\n:: Last\n[[Once more, friend.|Start]]\n"))
+    assert not report.endings
+    assert any("ends = {" in line for line in report.advice)
+    assert any("restart = [" in line for line in report.advice)
+
+
+SUGAR = """\
+:: StoryData
+{"start": "Start"}
+:: Start
+[[A|$next]] [[B->_next]] [[C|`"Tw" + "o"`]] [[D|previous()]] [[E|setup.place]] [[F|"Tw" + "o"]] [[G|$rooms["hall"] ]]
+[[H|https://example.org/x]] {{{ [[I|raw]] }}} <nowiki>[[J|raw]]</nowiki> /* [[K|comment]] */ <<set $m to [[1, 2], [3]]>>
+<<link [[L|$next]]>><</link>> <<goto $next>> <<include `"Tw" + "o"`>> <<= "[[M|printed]]">> [[Two][$x to 1]]
+<<link "N" "Attic">><</link>> [[Mother's room]]
+<<goto "room_3">> [[Tow]]
+:: Two
+Two.
+"""
+
+
+def test_computed_links_are_not_reported_as_broken(tmp_path):
+    (tmp_path / "tale.twee").write_text(SUGAR, encoding="utf-8")
+    links = broken_links(Source(textgames.make(tmp_path / "tale.twee", lenient=True)))
+    assert [(link.line, link.what.split('"')[1]) for link in links] == [
+        (7, "Attic"),
+        (7, "Mother's room"),
+        (8, "room_3"),
+        (8, "Tow"),
+    ]
+    assert 'Did you mean "Two"?' in links[3].what
+
+
+def test_broken_links_have_their_line(story):
+    report = report_of(
+        story(":: Start\n[[On.|Lats]]\n[[Off.|Last]]\n:: Last\nDone.\n", lenient=True)
+    )
+    (broken,) = report.broken_links
+    assert (broken.passage, broken.line) == ("Start", 2) and 'Did you mean "Last"?' in broken.what
+
+
+def test_estimates_of_a_sampled_story_are_near_the_exact_numbers(story):
+    report = report_of(Uncompiled(story(TALE, RULES)))
+    (hall,) = report.endings
+    assert not report.exact and report.games > 50 and hall.probability.error > 0
+    assert abs(hall.probability.mean - 2 / 3) < 5 * hall.probability.error + 0.02
+    assert [dead.passage for dead in report.dead_ends] == ["Pit"]
+    cellar = next(issue for issue in report.never_reached if issue.passage == "Cellar")
+    assert "was never met" in cellar.what and "random games" in cellar.what
+
+
+def test_searching_games_find_endings_that_random_games_do_not(story):
+    """One of four doors leads on, twelve times: a random game gets there once in 16 million."""
+    doors = "".join(
+        f":: {number}\nA room.\n[[Left.|{number + 1}]]\n"
+        + "".join(f"[[Door {i}.|Out]]\n" for i in range(3))
+        for number in range(1, 13)
+    )
+    tale = f":: Start\n[[In.|1]]\n{doors}:: 13\nTreasure.\n:: Out\nOutside.\n"
+    report = report_of(Uncompiled(story(tale)))
+    assert {ending.name for ending in report.endings} == {"13", "Out"}
+    assert report.passages.count == report.passages.total
+
+
+def test_the_larger_part_of_seconds_and_clicks_is_spent():
+    meter = Meter(Budget(seconds=1e6, clicks=10), start=clock() - 2e5)
+    assert meter.spent == pytest.approx(0.2, abs=1e-3)
+    meter.clicks = 5
+    assert meter.spent == 0.5
+    rest = meter.rest(0.8)
+    assert (rest.clicks, rest.seconds) == (pytest.approx(3), pytest.approx(3e5))
+
+
+def test_a_budget_of_clicks_makes_a_test_repeatable(story):
+    tests = [StoryTest(Uncompiled(story(TALE, RULES)), clicks=500) for _ in range(2)]
+    reports = [replace(test.run(), seconds=0.0).as_json() for test in tests]
+    assert reports[0] == reports[1] and reports[0]["games"] > 2
+    assert all(500 < test.meter.clicks <= 500 + 2 for test in tests)
+
+
+def test_distances_are_measured_once_for_many_clicks_of_all_games(story, monkeypatch):
+    calls: Counter[str] = Counter()
+
+    def count(name):
+        method = getattr(play.Games, name)
+
+        def counted(self, *arguments):
+            calls[name] += 1
+            return method(self, *arguments)
+
+        monkeypatch.setattr(play.Games, name, counted)
+
+    count("_measure_distances")
+    count("_seldom_taken")
+    games = play.Games(story(TALE, RULES), Evidence())
+    for _ in range(30):
+        games.search()
+    assert calls["_seldom_taken"] > games.refresh
+    assert calls["_measure_distances"] == math.ceil(calls["_seldom_taken"] / games.refresh)
+
+
+@pytest.mark.parametrize(
+    ("states", "part", "is_solved"),
+    [(60, 2, True), (60, 5, False), (61, 0.9, True), (61, 2, False)],
+)
+def test_compiling_after_a_complete_search_has_a_time_limit(
+    story, monkeypatch, states, part, is_solved
+):
+    def compile_slowly(game, memory, progress):
+        monkeypatch.setattr(Meter, "spent", part)
+        progress(1)
+        return compile_game(game, cache=False)
+
+    monkeypatch.setattr(playtest, "compile_game", compile_slowly)
+    test = StoryTest(story(TALE, RULES))
+    test.evidence.complete = True
+    test.evidence.states = states
+    assert test._compile() is is_solved
+
+
+CHECKS = """
+[[expect]]
+ending = "Hall"
+odds = ">= 60 %"
+[[expect]]
+ending = "Hall"
+odds = "< 50 %"
+[[expect]]
+reachable = "Cellar"
+[[expect]]
+never = "$gold < 0"
+[[expect]]
+never = "$gold > 5"
+[[expect]]
+always_ends = true
+[[expect]]
+at_most_steps = 30
+[[expect]]
+best = ">= 9"
+[[expect]]
+ending = "home"
+"""
+
+
+def test_expectations_are_checked_exactly(story):
+    expectations = report_of(story(TALE, RULES + CHECKS)).expectations
+    statuses = [each.status for each in expectations]
+    assert "".join(status[0] for status in statuses) == "pfffpffpp"
+    assert expectations[3].path.actions == ("Climb.",) and expectations[5].path.actions == (
+        "Climb.",
+        "Jump.",
+    )
+    assert len(expectations[6].path) == 30
+    assert "66.7 % of random games" in expectations[0].result
+
+
+def test_expectations_are_checked_against_sampled_games(story):
+    expectations = report_of(Uncompiled(story(TALE, RULES + CHECKS))).expectations
+    statuses = [each.status for each in expectations]
+    assert "".join(status[0] for status in statuses[1:]) == "fffpffpp"
+    assert expectations[3].path.seed is not None and expectations[3].path.actions[-1] == "Climb."
+
+
+SHELLS = """\
+:: Start
+Three shells. [[Left.|Pea]] [[Middle.|Empty]] [[Right.|Empty]] [[Ask.|Hint]]
+:: Hint
+<<set $say = either("left", "middle", "right", "right")>>She says $say. [[Left.|Pea]] [[Home.|Empty]]
+:: Pea
+A pea. [[Bow.|Won]]
+:: Won
+Won.
+:: Empty
+Nothing. <<if $say is "up">>[[Sky.|Sky]]<<endif>>
+:: Sky
+Sky.
+"""
+
+
+def test_odds_that_fail_show_the_shortest_path(story):
+    odds_of_won = "ending = 'Won'\nodds = '>= 90 %'"  # a few games decide
+    odds_of_sky = "ending = 'Sky'\nodds = '> 10 %'"
+    reachable = "reachable = 'Sky'"
+    checks = "".join(f"[[expect]]\n{check}\n" for check in (odds_of_won, odds_of_sky, reachable))
+    odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
+    assert odds.path.actions == ("Left.", "Bow.")
+    assert "37.5 % of random games" in odds.result
+    assert lost.path is None and "cannot be reached" in lost.result
+    assert unmet.path.actions == ("Middle.",) and '"Empty" names it' in unmet.result
+    odds, lost, _ = report_of(Uncompiled(story(SHELLS, checks))).expectations
+    assert odds.path.actions == ("Left.", "Bow.") and "was not reached" in lost.result
+
+
+def test_every_path_of_a_report_can_be_replayed(story, tmp_path):
+    games: list[Any] = [story(TALE, RULES + CHECKS), Uncompiled(story(TALE, RULES + CHECKS))]
+    for game in games:
+        report = report_of(game)
+        paths = [e.path for e in (*report.endings, *report.dead_ends)]
+        paths += [each.path for each in report.expectations if each.path]
+        for number, path in enumerate(paths):
+            write_path(path, tmp_path / f"{number}.json", "tale", "")
+            pages = replay(game, read_path(tmp_path / f"{number}.json"))
+            assert pages[-1][0].text == path.comes_to and len(pages) == len(path) + 1
+
+
+def test_a_path_that_no_longer_fits_names_the_action(story):
+    with pytest.raises(InputError, match=r'action 2 of the path, "Fly\."'):
+        replay(story(TALE, RULES), ClickPath(("Climb.", "Fly.")))
+
+
+def test_a_path_is_written_as_numbers_of_choices(story):
+    path = ClickPath(("Climb.", "Back.", "Knock."), (0, 1, 1), 7)
+    assert path.numbers == "1,2,2@7"
+    clicks = replay(story(TALE, RULES), read_path(Path(path.numbers)))
+    assert [page.actions[index] for page, index in clicks if index is not None] == [*path.actions]
+    with pytest.raises(InputError, match="choice 9"):
+        replay(story(TALE, RULES), read_path(Path("1,9")))
+    assert ClickPath(("Knock.", "Enter."), (1, 0), None, (1.0, 0.25)).numbers == ""  # by chance
+
+
+def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
+    passages = {
+        "Start": "{{(s.gold = 3, '')}}Hi.<p>[[On->Two]]</p><p>[[Off->Three]]</p>",
+        "Two": "{{missing.thing}}Two.<p>[[Back->Start]]</p><p>[[Lost->Nowhere]]</p>",
+        "Three": "The end of it.",
+    }
+    path = tmp_path / "tale.html"
+    path.write_text(tiny_story(passages), encoding="utf-8")
+    report = report_of(textgames.make(path, shuffle=False), 200)
+    (error,) = report.errors
+    assert error.passage == "Two" and "missing" in error.what and error.path.actions == ("On",)
+    assert [ending.name for ending in report.endings] == ["Three"]
+    assert [problem.kind for problem in report.problems] == ["broken link", "thrown error"]
+    assert any("Nowhere" in broken.what for broken in report.broken_links)
+
+
+@pytest.mark.parametrize("blank", ["Double-click this passage to edit it.", ""])
+def test_an_unwritten_passage_is_a_dead_end(story, blank):
+    report = report_of(
+        story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n")
+    )
+    assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("empty passage", "Two")]
+    assert "Endings (1)" in text_of(report)
+
+
+def test_an_ink_story_is_tested_like_any_other(tmp_path):
+    path = tmp_path / "stall.json"
+    path.write_text(json.dumps(STALL), encoding="utf-8")
+    report = report_of(open_ink(path, shuffle=False))
+    assert report.exact
+    assert {ending.name for ending in report.endings} == {"home.attic", "home.shut"}
+    assert {each.variable: each.values for each in report.variables}["coins"] == "0, 1, 2"
+    assert report.links.count == report.links.total == 4
+    assert report.passages.count == report.passages.total == 5
+
+
+class Coin:
+    """A game without a story: call heads or tails."""
+
+    name = "coin"
+
+    def reset(self, seed=None):
+        return Observation("Call it.", ("heads", "tails"))
+
+    def step(self, index):
+        return Observation(("Heads, and won.", "Tails, and lost.")[index], (), (1.0, 0.0)[index])
+
+
+def test_a_game_without_a_story_gets_its_endings():
+    report = report_of(Coin(), 2_000)
+    assert not report.exact and [ending.reward for ending in report.endings] == [1.0, 0.0]
+    assert abs(report.endings[0].probability.mean - 0.5) < 0.1 and report.top_reward == 1
+
+
+def test_an_agent_plays_in_the_last_quarter_of_the_budget():
+    test = StoryTest(Coin(), clicks=400, agent=lambda: lambda page: page.actions.index("heads"))
+    report = test.run()
+    assert report.agent is not None and report.agent.games == pytest.approx(50, abs=3)
+    assert mean(report.agent.final_reward) == mean(report.endings[0].agent) == 1
+    assert f"{report.agent.games} games by an agent" in certainty(report)
+    assert report_of(Coin(), 400).agent is None
+
+
+AGAIN = """\
+:: Start
+[[Enter.|Hall]]
+
+:: Hall
+THE END
+
+[[Play again?|Title]]
+
+:: Title
+A title. [[Begin.|Start]]
+"""
+
+
+def test_a_restart_link_is_named_as_the_reason(story):
+    report = report_of(story(AGAIN))
+    (title,) = report.never_reached
+    assert title.what.startswith('"Hall" names it') and "restarts" in title.what
+    assert (report.links.count, report.links.total) == (1, 2)
+
+
+def test_rules_that_end_the_story_are_named_as_the_reason(story):
+    tale = AGAIN.replace("THE END", "A hall.").replace("Play again?", "On.")
+    report = report_of(story(tale, 'ends = { passage = "Hall" }'))
+    what = report.never_reached[0].what
+    assert what.startswith('"Hall" names it') and "rules" in what
+
+
+@pytest.mark.full
+def test_findings_of_a_world_are_exact():
+    game = textgames.make("home-world", shuffle=False)
+    report = report_of(game, math.inf)
+    total = sum(mean(ending.probability) for ending in report.endings)
+    assert report.exact and total == pytest.approx(1, abs=0.01)
+
+
+class Interrupted(Uncompiled):
+    """A story in which Ctrl-C is pressed at the 301st step."""
+
+    steps = 0
+
+    def step(self, index):
+        self.steps += 1
+        if self.steps > 300:
+            raise KeyboardInterrupt
+        return super().step(index)
+
+
+def test_ctrl_c_returns_the_findings_so_far(story):
+    report = report_of(Interrupted(story(TALE, RULES)))
+    assert report.interrupted and report.endings and report.games > 5
+
+
+def test_small_shares_are_not_rounded_to_zero():
+    shares = (0, 0.0004, 0.0006, 0.5, 0.99999, 1)
+    texts = ["0 %", "< 0.1 %", "0.1 %", "50.0 %", "> 99.9 %", "100 %"]
+    assert list(map(percent, shares)) == texts
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "tale.twee").write_text(TALE, encoding="utf-8")
+    path = tmp_path / "tale.toml"
+    path.write_text('story = "tale.twee"\n' + RULES + CHECKS, encoding="utf-8")
+    return path
+
+
+def run_test(file, *options):
+    return main(["test", str(file), "--seconds", "1", *options])
+
+
+def test_the_command_fails_if_an_expectation_fails(file, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    assert run_test(file) == 1
+    out = capsys.readouterr().out
+    assert '(expected: passage "Cellar" can be reached)' in " ".join(out.split())
+    assert "5 of 8\n" in out and "7 of 9\n" in out
+    assert "Knock. [by chance, 25.0 %] → Enter." in out
+    widest = max(len(line) for line in out.splitlines() if "▶" not in line)
+    assert widest <= 70 + len(str(file))  # a path is not wrapped, nor a command to copy
+
+
+def test_exit_codes_of_the_command(file, capsys):
+    best = "[[expect]]\nbest = '== 9'\n"
+    file.write_text(f'story = "tale.twee"\n{RULES}{best}', encoding="utf-8")
+    assert run_test(file) == 0
+    assert main(["test", str(file), "--seconds", "0"]) == 2
+    assert run_test("nosuch.twee") == 2
+    assert "--seconds is 0.0" in capsys.readouterr().err
+
+
+def test_json_has_all_findings_and_html_a_command_for_every_path(file, capsys):
+    assert run_test(file, "--format", "json") == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["exact"] and report["endings"][0]["path"]["actions"] == ["Knock.", "Enter."]
+    assert report["expectations"][1]["status"] == "failed"
+    assert run_test(file, "--format", "html") == 1
+    page = capsys.readouterr().out
+    assert "▶ play it" in page and f"storytest play {file} --path 1" in page
+
+
+def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypatch):
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    assert run_test(file, "--format", "github") == 1
+    out = capsys.readouterr().out
+    assert f"::error file={file},line=11::" in out and "66.7 %25 of random games" in out
+    text = summary.read_text(encoding="utf-8")
+    assert "- ❌ expectation" in text and "passages covered: **5 of 8**" in text
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY")
+    run_test(file, "--format", "github")
+    assert capsys.readouterr().out.startswith("## tale")
+
+
+BUILT_IN = [
+    Path(f"packages/storytest/storytest/twine/built_in/{name}.toml")
+    for name in ("long-watch", "night-market")
+]
+
+
+@pytest.mark.full
+def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeypatch):
+    yaml = pytest.importorskip("yaml")
+    monkeypatch.chdir(ROOT)
+    workflow = yaml.safe_load(Path("examples/ci/story-test.yml").read_text(encoding="utf-8"))
+    job = workflow["jobs"]["test"]
+    installation, *commands = [step["run"] for step in job["steps"] if "run" in step]
+    extra = re.search(r"drrn\[(\w+)\]", installation)
+    assert extra is not None
+    assert f"\n{extra[1]} = [" in Path("pyproject.toml").read_text(encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    for story in BUILT_IN:
+        words = commands[0].replace("my-story.html", str(story))
+        words = words.replace("found", str(tmp_path / story.stem))
+        program, *arguments = shlex.split(words)
+        assert program == "drrn" and main(arguments) == 0, capsys.readouterr().out
+        assert any((tmp_path / story.stem).iterdir())
+    artifact = next(
+        step["with"]["path"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")
+    )
+    assert artifact in shlex.split(commands[0]) and "::error" not in capsys.readouterr().out
+    assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("## ") >= len(BUILT_IN)
+
+
+def test_a_folder_that_is_not_empty_is_rejected_before_the_test(
+    file, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(StoryTest, "run", lambda _: pytest.fail("it was tested first"))
+    for folder in (str(file.parent), str(file), os.devnull):
+        assert run_test(file, "--paths", folder) == 2
+        assert f"{folder}: not an empty folder" in capsys.readouterr().err
+
+
+def test_the_report_is_printed_even_if_the_map_fails(file, capsys, tmp_path, monkeypatch):
+    def fail(*_):
+        raise InputError("too many pages to draw")
+
+    monkeypatch.setattr(StoryTest, "story_map", fail)
+    assert run_test(file, "--map", str(tmp_path / "map.svg")) == 2
+    out, error = capsys.readouterr()
+    assert "Endings" in out and "too many pages to draw" in error
+
+
+def test_paths_are_saved_and_replayed(file, capsys, tmp_path):
+    folder = tmp_path / "paths"
+    run_test(file, "--paths", str(folder))
+    ending = next(path for path in folder.iterdir() if "ending-Hall" in path.name)
+    capsys.readouterr()
+    assert main(["play", str(file), "--path", str(ending)]) == 0
+    assert capsys.readouterr().out.rstrip().endswith("Home.")
+    plain = tmp_path / "clicks.txt"
+    plain.write_text("Climb.\nJump.\n", encoding="utf-8")
+    assert main(["play", str(file), "--path", str(plain)]) == 0
+    assert "→ Jump." in capsys.readouterr().out
+    assert run_test(file, "--paths", str(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    ("game", "words"), [("tests.sample_games:Doors", "4 endings."), ("twx:coin", "Estimated in")]
+)
+def test_the_command_tests_a_game_that_is_no_story(capsys, stand_ins, game, words):
+    assert run_test(game) == 0
+    assert words in capsys.readouterr().out
+
+
+def test_a_lower_bound_is_not_rounded_up(story):
+    findings = replace(report_of(story(TALE, RULES)), exact=False)
+    for least, text in (
+        (1e-5, "above 0 %"),
+        (0.25, "at least 25.0 %"),
+        (0.9999, "at least 99.9 %"),
+    ):
+        endings = [replace(ending, least=least, probability=None) for ending in findings.endings]
+        assert text in text_of(replace(findings, endings=endings))
+
+
+def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):
+    findings = report_of(story(TALE, RULES))
+    assert findings.exact and "there may be more" not in text_of(findings)
+    unfinished = text_of(replace(findings, complete=False))
+    assert "Exact: every path through" in unfinished and "there may be more" in unfinished
+    assert "Values of variables (" in unfinished
+
+
+def test_test_and_inspect_print_the_same_endings(file, capsys):
+    tables = []
+    for command in ("test", "inspect"):
+        main([command, str(file)])
+        lines = capsys.readouterr().out.splitlines()
+        start = lines.index(next(line for line in lines if line.startswith("Endings (")))
+        tables.append(lines[start + 1 : lines.index("", start)])
+    assert tables[0] == tables[1] and len(tables[0]) > 1
+
+
+@pytest.mark.parametrize("name", ["clicks.txt", "tale.toml"])
+def test_a_file_that_is_not_utf_8_gets_advice_that_fits_it(file, capsys, name):
+    damaged = file.with_name(name)
+    damaged.write_bytes(b"caf\xe9")
+    command = ["play", "long-watch", "--path"] if name == "clicks.txt" else ["test"]
+    assert main([*command, str(damaged)]) == 2
+    message = capsys.readouterr().err
+    assert "line 1: byte 0xe9 is not utf-8;" in message and "encoding" not in message
+
+
+def test_the_current_folder_is_a_story_of_its_files(tmp_path, monkeypatch, capsys):
+    (tmp_path / "tale.twee").write_text(":: Start\n[[Home.|End]]\n\n:: End\nThe end.\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run_test(".") == 0
+    assert "No problems. 1 ending, 2 of 2 passages seen." in capsys.readouterr().out

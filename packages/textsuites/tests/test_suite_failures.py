@@ -1,0 +1,237 @@
+"""A failure in a suite truncates one episode; environments are bounded in number, and all end."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+import drrn
+import textgames
+from tests.suite_files import game_file, is_running, open_suite
+from tests.trainings import SMALL
+from textsuites.catalogue import read_choice
+from textsuites.game import EnvironmentPool, Limits
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc is needed")
+
+
+@pytest.fixture
+def trouble(environments, stand_ins, monkeypatch):
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dname=value")
+    game = open_suite("twx:trouble?seed=0&seconds=1&copies=2")
+    yield game
+    game.close()
+
+
+def first_step(game, action, seed=None):
+    """Return the page after this action on the first page."""
+    return game.step(game.reset(seed).actions.index(action))
+
+
+FAILURES = {
+    "hang": "no answer within 1 seconds (allow more with seconds=2",
+    "die": 'the step "die" failed: ',  # Java was killed
+    "fail": "RuntimeError: the simulator is confused",
+}
+
+
+def test_a_failed_step_truncates_its_episode_and_the_next_one_is_played(trouble, caplog):
+    first = trouble.reset(0)
+    for action, message in FAILURES.items():
+        caplog.clear()
+        page = first_step(trouble, action, seed=0)
+        assert trouble.stopped
+        assert (page.actions, page.text, page.reward) == (first.actions, first.text, 0)
+        assert message in caplog.text and "\n" not in caplog.messages[0]
+        with pytest.raises(RuntimeError, match="was truncated"):
+            trouble.step(0)
+        assert trouble.reset(0) == first and not trouble.stopped
+        assert trouble.step(first.actions.index("take coin")).reward == 1
+
+
+def test_a_game_that_fails_every_time_is_rejected(trouble):
+    for _ in range(2):
+        first_step(trouble, "die")
+    with pytest.raises(textgames.InputError, match=r'3 times in a row.*"die" failed'):
+        first_step(trouble, "die")
+
+
+@pytest.mark.full
+def test_a_run_continues_when_environments_die(stand_ins, caplog):
+    settings = {**SMALL, "rounds": 1, "episodes_per_round": 8, "replicas": 1}
+    game = FailingGame(open_suite("twx:trouble?seed=0&seconds=2&max_steps=3&copies=1"))
+    trainer = drrn.trainer(game, paper=True, **settings)
+    (round_,) = trainer.train()
+    game.game.close()
+    assert round_.transitions > 0 and "new environment" in caplog.text
+
+
+class FailingGame:
+    """A game without the actions that fail; every seventh step kills the environment."""
+
+    name = "failing"
+    max_steps = 3
+
+    def __init__(self, game):
+        self.game = game
+        self.steps = 0
+
+    @property
+    def stopped(self):
+        return self.game.stopped
+
+    def reset(self, seed=None):
+        self.page = self.game.reset(seed)
+        return self._visible_page()
+
+    def step(self, index):
+        self.steps += 1
+        action = "die" if self.steps % 7 == 0 else self._visible_page().actions[index]
+        self.page = self.game.step(self.page.actions.index(action))
+        return self._visible_page()
+
+    def _visible_page(self):
+        failing = ("hang", "die", "fail")
+        actions = tuple(action for action in self.page.actions if action not in failing)
+        return textgames.Observation(self.page.text, actions, self.page.reward)
+
+
+def test_an_environment_killed_between_two_episodes_is_replaced(trouble, environments, caplog):
+    first = trouble.reset(0)
+    for pid in environments():
+        os.killpg(pid, signal.SIGKILL)
+    assert trouble.reset(0) == first
+    assert "new environment" in caplog.text
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "name",
+    [
+        "twx:coin?seed=2&text=look,inventory&enumerate=yes",
+        "jericho:{path}?seed=1&text=look,inventory&enumerate=yes",
+    ],
+)
+def test_an_enumeration_goes_on_when_its_environment_is_killed(
+    environments, stand_ins, tmp_path, caplog, name
+):
+    name = name.format(path=game_file(tmp_path))
+    whole = open_suite(name)
+    expected = list_states(whole)
+    whole.close()
+    game = open_suite(name)
+    for pid in environments():
+        os.killpg(pid, signal.SIGKILL)
+    states = list_states(game, kill_after=2, processes=environments)
+    game.close()
+    assert states == expected and caplog.text.count("new environment") == 2
+
+
+def list_states(game, kill_after=None, processes=None):
+    """Return the states of an enumerated game in the order of a search; kill processes once."""
+    states = [state for _, state in game.opening()]
+    for number, state in enumerate(states):
+        if number == kill_after:
+            for pid in processes():
+                os.killpg(pid, signal.SIGKILL)
+        for index in range(len(game.look(state).actions)):
+            states += [one for _, one in game.outcomes(state, index) if one not in states]
+    return states
+
+
+def test_without_actions_of_the_suite_looking_around_remains(stand_ins, caplog):
+    game = open_suite("twx:quiet?seed=0")
+    page = first_step(game, "move east", seed=0)
+    game.close()
+    assert page.actions == ("look around",) and not game.stopped
+    assert "the suite lists no action at" in caplog.text
+
+
+def test_copies_share_a_bounded_number_of_environments(trouble, environments):
+    games = [trouble.another() for _ in range(4)]
+    for game in games:
+        assert first_step(game, "take coin", seed=0).ended
+    (process,) = environments()  # an ended episode releases its environment
+    variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    options = [each for each in variables if each.startswith(b"JAVA_TOOL_OPTIONS=")]
+    assert options[0].startswith(b"JAVA_TOOL_OPTIONS=-Dname=value -XX:")  # the user's, and ours
+    games = [trouble, *games]
+    pages = [game.reset(seed) for seed, game in enumerate(games)]
+    assert len(environments()) == 2
+    assert games[-1].step(pages[-1].actions.index("take coin")).ended
+    with pytest.raises(textgames.InputError, match=r"more than 2 episodes .* copies=4"):
+        games[0].step(0)
+    assert games[0].reset(0) == pages[0]
+
+
+@pytest.mark.full
+def test_no_process_remains_when_a_game_is_closed_or_collected(environments, stand_ins):
+    game = open_suite("twx:coin")
+    copies = [game.another() for _ in range(3)]
+    for copy in copies:
+        copy.reset(0)
+    pids = environments()
+    assert len(pids) == 3
+    game.close()
+    assert not any(map(is_running, pids))
+    game = open_suite("twx:coin")
+    game.reset(0)
+    pids = environments()
+    del game, copies, copy
+    gc.collect()
+    assert pids and not any(map(is_running, pids))
+
+
+def test_no_process_remains_when_a_game_cannot_be_opened(environments, stand_ins):
+    with pytest.raises(textgames.InputError, match="opening failed: no answer within 2 seconds"):
+        EnvironmentPool(read_choice("twx:stuck?seconds=1"), Limits(opening=2))
+    with pytest.raises(textgames.InputError, match="has no game"):
+        open_suite("twx:coins")
+    assert not environments()
+
+
+SCRIPT = """
+import os, signal
+import drrn
+from tests.suite_files import child_processes, open_suite
+game = open_suite("twx:trouble?seconds=30")  # without an `if __name__ == "__main__"`
+page = game.reset(0)
+print(game.choice.name, *child_processes(), flush=True)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "raise SystemExit(3)",
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        "game.step(page.actions.index('hang'))",
+    ],
+)
+def test_no_process_remains_when_the_program_ends(stand_ins, ending):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", SCRIPT + ending]
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    assert program.stdout is not None
+    name, *pids = program.stdout.readline().split()
+    if "hang" in ending:
+        program.kill()
+    program.wait()
+    program.stdout.close()
+    assert name == "twx:trouble?seconds=30" and len(pids) == 1
+    wait_until(lambda: not is_running(int(pids[0])))
+
+
+def wait_until(condition):
+    """Wait until a condition holds, at most a minute."""
+    for _ in range(600):
+        if condition():
+            return
+        Event().wait(0.1)
+    raise AssertionError("the condition did not hold within a minute")
