@@ -9,6 +9,7 @@ and <<display>>.
 The simulator is Python 2: its source is parsed to a syntax tree, which is read and never executed.
 """
 
+import argparse
 import ast
 import hashlib
 import io
@@ -488,3 +489,13 @@ def _words(test: ast.expr) -> tuple[str, str]:
 def _quoted(text: str) -> str:
     """A TOML string, which has the form of a JSON string."""
     return json.dumps(text, ensure_ascii=False)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Install the games from a clone of the authors' repository."""
+    before = added.origin_if_sound()
+    origin = add_games(options.path, as_published=options.as_published)
+    what = "installed" if before is None else "installed again"
+    print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
+    if before is not None and before != origin:
+        print(f"before: {before}")

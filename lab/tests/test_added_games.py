@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.cli import main
 from lab.authors.install import add_games, read_sources
 from storytest import added
 from storytest.authored import paraphrases_of
 from storytest.twine.rules import read_paraphrases
+from tests.commands import main
 from tests.imitated_twee import write_twee
 from tests.imitation import CROSSING, add_imitation, pickled_words, treat_as_published, write_clone
 from tests.stories import open_story
