@@ -4,7 +4,6 @@ import csv
 import gc
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from tests.source_code import ROOT
 from tests.trainings import CPU, SMALL, Stepped, biases, same_weights
 from textgames.compiled.compile import compile_game
 from textgames.game.contract import Observation
+from textgames.openers import as_game
 
 GAMES = {
     "ten lines of Python": Walk,
@@ -63,7 +63,7 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(ope
     evaluations = agent.evaluate(open_game(), policies=["greedy"], episodes=4)
     assert [each.summary.episodes for each in evaluations] == [4] * settings["replicas"]
     policy = agent.policy("greedy", seed=1)
-    episodes = list(drrn.play_episodes(open_game(), policy, episodes=2, seed=1))
+    episodes = list(drrn.play_episodes(as_game(open_game()), policy, episodes=2, seed=1))
     assert all(episode.steps > 0 for episode in episodes)
 
     by_name = isinstance(open_game(), str)
@@ -351,7 +351,7 @@ def test_a_users_learner_is_named_by_its_module(fork):
 
 
 def test_every_command_accepts_a_users_game(tmp_path, monkeypatch, capsys, import_folder):
-    source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
+    source = (ROOT / "tests/sample_games.py").read_text(encoding="utf-8")
     (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
     small = "--updates 5 --rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
     for name, workers in (("Walk", "2"), ("Doors", "1"), ("fixed_env", "1")):

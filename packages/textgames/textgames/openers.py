@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textgames import registry
-from textgames.compiled.history import with_history
 from textgames.errors import InputError, did_you_mean
 from textgames.game.contract import Game, looks_like_a_game
 from textgames.game.gymnasium_game import checked_game, game_of, is_environment
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 ENGINES = ("native", "hosted")  # what plays a Twine story
 STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink", ".js", ".toml")
 SPEC = "_drrn_spec"  # the attribute that `make` sets on a game
+OURS = frozenset("textgames storytest textsuites drrn textgames_page lab".split())
 ANY_PATH = "*"  # the entry point that opens files and folders
 
 BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
@@ -71,7 +71,7 @@ def _entry_point(name: str) -> "EntryPoint | None":
     points = registry.registered("opener")
     if name in points:
         return points[name]
-    if _exists(name) and not registry.is_object(name):
+    if _exists(name):
         return points.get(ANY_PATH)
     scheme, colon, _ = name.partition(":")
     return points.get(scheme + colon) if colon else None
@@ -118,6 +118,8 @@ class GameSpec:
         with contextlib.suppress(AttributeError):  # a class with slots
             setattr(game, SPEC, self)
         if self.history:
+            from textgames.compiled.history import with_history  # loads NumPy
+
             game = with_history(game, self.history)
         return game
 
@@ -213,16 +215,15 @@ def open_factory(spec: GameSpec) -> Game:
 
 def failure_of_user(error: BaseException) -> str:
     """Describe an exception in the code of a user's game, learner or encoder; "" for other code."""
-    package = Path(__file__).parents[1]
     method = ""
     file = ""
     at = 0
     for frame, line in traceback.walk_tb(error.__traceback__):
         path = frame.f_code.co_filename
         owner = frame.f_locals.get("self")
-        extends = any(base.__module__.startswith("drrn.") for base in type(owner).__mro__)
+        extends = any(is_ours(base.__module__) for base in type(owner).__mro__)
         is_part = extends or looks_like_a_game(owner) or is_environment(owner)
-        if not method and is_part and package not in Path(path).parents:
+        if not method and is_part and not is_ours(frame.f_globals.get("__name__", "")):
             method = f"{type(owner).__name__}.{frame.f_code.co_name}"
             file = path
         at = line if path == file else at
@@ -230,6 +231,11 @@ def failure_of_user(error: BaseException) -> str:
         return ""
     what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     return f"{file}, line {at}: {method} raised {what}"
+
+
+def is_ours(module: str) -> bool:
+    """Whether a module belongs to one of the packages of this repository."""
+    return module.partition(".")[0] in OURS
 
 
 def check_path(name: str) -> Path:
