@@ -9,6 +9,7 @@ import pytest
 
 import drrn
 import textgames
+from storytest import search
 from storytest.hosted.game import HostedGame
 from storytest.playtest.playtest import StoryTest
 from tests.commands import main
@@ -202,7 +203,7 @@ def test_a_play_test_uses_the_solution_in_the_cache(fork, home):
 def test_exactness_does_not_depend_on_the_load(fork, home, monkeypatch):
     game = open_hosted(fork, shuffle=False)
     later = itertools.count(0, 20)
-    monkeypatch.setattr("storytest.search.monotonic", lambda: next(later))
+    monkeypatch.setattr(search, "monotonic", lambda: next(later))
     findings = StoryTest(game, 200.0).run()
     game.close()
     assert findings.exact and not findings.why_not
