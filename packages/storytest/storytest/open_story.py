@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from storytest import added
 from storytest.authored import HOSTED, NATIVE
 from storytest.formats import SCRIPT, format_for, publish, with_engine
 from storytest.hosted.browser import check_size, without_media
@@ -17,16 +16,16 @@ from storytest.hosted.stage import Stage
 from storytest.ink import export_of_inky, open_ink
 from storytest.limits import LIMITS
 from storytest.twine import native
+from storytest.twine.paraphrases import choose_paraphrases, retell
 from storytest.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
-from storytest.twine.retelling import retell
-from storytest.twine.rules import Rules, check_rules, choose_paraphrases, read_rules
+from storytest.twine.rules import Rules, check_rules, read_rules
 from storytest.twine.script import Facts, Script
 from storytest.twine.story import Story
 from storytest.twine.story_game import TwineGame
 from textgames.errors import InputError
 from textgames.files import decode, read_bytes
 from textgames.game.contract import Game
-from textgames.openers import BUILT_IN, GameSpec, Opener, check_path
+from textgames.openers import BUILT_IN, GameSpec, Opener, check_path, installed_games
 
 INK = (".json", ".ink")
 INSTALL = "pip install 'drrn[twine]'"
@@ -53,9 +52,7 @@ def open_story_of(spec: GameSpec) -> Game:
 def _story_path(name: str) -> Path:
     if name in BUILT_IN:
         return Path(__file__).parent / "twine" / "built_in" / f"{name}.toml"
-    if name in added.NAMES:
-        return added.toml_of(name)
-    return check_path(name)
+    return installed_games().get(name) or check_path(name)
 
 
 def _rules_of(path: Path) -> tuple[Path | None, Rules]:
@@ -168,8 +165,7 @@ class _Opening:
         script.lenient = self.spec.lenient
         if self.toml:
             check_rules(self.rules, script, self.toml)
-        sources = added.story_sources(self.rules.story) if self.rules.story else None
-        game = TwineGame(self.path.stem, script, self.rules, sources, **self.options)
+        game = TwineGame(self.path.stem, script, self.rules, **self.options)
         if self.spec.lenient:
             game.note_empty_opening()
         return game
@@ -197,7 +193,8 @@ class _Opening:
 
 
 def _absolute_path(name: str) -> str:
-    return name if name in (*BUILT_IN, *added.NAMES) else str(Path(name).resolve())
+    is_name = name in BUILT_IN or name in installed_games()
+    return name if is_name else str(Path(name).resolve())
 
 
 STORY_OPTIONS = frozenset({"paraphrased", "encoding", "engine"})

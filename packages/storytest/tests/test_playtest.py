@@ -4,11 +4,9 @@ import pytest
 
 import textgames
 from storytest.map.story_map import story_map
-from storytest.playtest.evidence import Evidence
 from storytest.playtest.findings import last_words
-from storytest.playtest.playtest import gather, inspect_game
+from storytest.playtest.playtest import inspect_game
 from storytest.playtest.solve import ShortestPaths, walkthrough
-from storytest.playtest.survey import compiled_statistics, explore
 from tests.stories import open_story
 from textgames.openers import BUILT_IN
 
@@ -85,17 +83,6 @@ def test_the_walkthrough_stops_if_it_is_best_never_to_end(story):
         story(tale, '[[ending]]\npassage = "Bad"\nreward = -1\n'), cache=False
     )
     assert [step.action for step in walkthrough(game)] == ["Stay."]
-
-
-def test_compiled_and_explored_statistics_are_equal(game, compiled):
-    full = inspect_game(game, compiled)
-    evidence = Evidence()
-    explored = gather(game, evidence, statistics=explore(game, evidence))
-    assert full.statistics == explored.statistics == compiled_statistics(game, compiled)
-    assert full.states == explored.states and full.complete
-    for findings in (full, explored):
-        assert [issue.passage for issue in findings.never_reached] == ["Attic"]
-        assert [(e.name, e.reward, e.rule) for e in findings.endings] == [("Hall", 9, 1)]
 
 
 @pytest.mark.full

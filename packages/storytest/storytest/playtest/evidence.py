@@ -22,7 +22,6 @@ from textgames.wording import words
 Key = TypeVar("Key")
 Shares = Mapping[EndingId, Estimate | None]  # probability of each ending under a policy
 MakePath = Callable[[], ClickPath]
-Pages = Counter[tuple[str, tuple[str, ...]]]  # texts and actions of pages, with their number
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from storytest.playtest.clicks import ClickPath
-from storytest.twine.rules import PROBLEM_KINDS, Distance
+from storytest.twine.rules import PROBLEM_KINDS
 from textgames.wording import percent, words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
@@ -106,20 +106,13 @@ class Play:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The paper's table of a game: its texts, words and actions. Lower bounds unless complete."""
+    """The size of a compiled game."""
 
-    kind: str  # such as "choice"; "" if unknown
-    transitions: str  # "deterministic" or "stochastic"; "" if unknown
-    state_vocabulary: int
-    action_vocabulary: int
-    words_per_description: float
-    fewest_actions: int  # on one page
-    mean_actions: float
-    most_actions: int
+    kind: str  # such as "choice"
+    transitions: str  # "deterministic" or "stochastic"
     pages: int  # distinct texts
     actions: int  # distinct texts
-    passages: int
-    paraphrases: dict[str, Distance] = field(default_factory=dict)  # by the name of the set
+    most_actions: int  # on one page
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,16 @@
-"""The play-test of a story, and the inspection of any game: passes that fill `Findings`.
+"""The play-test of a story, and the inspection of a compiled game: passes that fill `Findings`.
 
-Both are exact if the game can be compiled. Otherwise they play as many games as the budget allows,
+A test is exact if the game can be compiled. Otherwise it plays as many games as the budget allows,
 also in other processes (`Helpers`).
 """
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from storytest.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
+from storytest.authored import INK, AuthoredGame
 from storytest.formats import UNTITLED
 from storytest.hosted.game import HostedGame
 from storytest.map.story_map import StoryMap, seen_map, story_map, with_flaws
@@ -20,14 +19,13 @@ from storytest.playtest.budget import Budget, Meter
 from storytest.playtest.checks import Checker
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.coverage import Source
-from storytest.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
+from storytest.playtest.evidence import EndingRecord, Evidence, Shares, Tally
 from storytest.playtest.faults import VariableUses, with_problems
 from storytest.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
 from storytest.playtest.helpers import Helpers
 from storytest.playtest.play import Games
-from storytest.playtest.solve import ShortestPaths, Solution, link_pairs, solve
+from storytest.playtest.solve import ShortestPaths, Solution, link_pairs, solve, statistics_of
 from storytest.playtest.states import OVERTIME
-from storytest.playtest.survey import compiled_statistics, explore, page_statistics
 from storytest.twine.script import summarise
 from textgames.compiled.compile import can_be_compiled, compile_game, is_cached
 from textgames.compiled.game import Compiled
@@ -171,7 +169,9 @@ class StoryTest:
             self.games.play_agent(self.agent)
 
     def _search(self, until: float) -> None:
-        why_not = self.games.search_states(until, _count("situations visited", self.progress))
+        why_not = self.games.search_states(
+            until, lambda number: self.progress(f"{number:,} situations visited")
+        )
         if self.solution is None and why_not:
             self.why_not = why_not
 
@@ -241,55 +241,17 @@ class StoryTest:
             self.progress(f"{games:,} random games, {searching}")
 
 
-def inspect_game(
-    game: Game,
-    compiled: Compiled | None,
-    why_not: str = "",
-    *,
-    limit: int = EXPLORE_LIMIT,
-    seconds: float = Budget.seconds,
-    games: int = 200,
-    returns: bool = True,
-    progress: Progress | None = None,
-) -> Findings:
-    """Inspect a game: its statistics, endings and scores.
+def inspect_game(game: Game, compiled: Compiled, *, returns: bool = True) -> Findings:
+    """Inspect a compiled game: its statistics, endings and scores, all of them exact.
 
     Args:
         game: The game.
-        compiled: The compiled game, which makes all numbers exact.
-        why_not: Why it is not compiled.
-        limit: How many states to visit otherwise.
-        seconds: How long to play random games otherwise, at most `games`.
+        compiled: The compiled game.
         returns: Whether to compute the highest return and the best memoryless policy.
-        progress: Called with a description of what is being done.
     """
-    evidence = Evidence(complete=compiled is not None)
-    start = time.monotonic()
-    interrupted = False
-    solution = None
-    count = _count("random games", progress)
-    if compiled is not None:
-        solution = solve(compiled, returns=returns)
-        statistics = compiled_statistics(game, compiled)
-    elif isinstance(game, Explorable):
-        statistics = explore(game, evidence, limit, _count("states", progress))
-        Games(game, evidence, Meter(Budget(seconds))).play_many(games, progress=count)
-    else:
-        pages: Pages = Counter()
-        player = Games(game, evidence, Meter(Budget(seconds)), pages, strict=True)
-        try:
-            player.play_many(games, finish=False, progress=count)
-        except KeyboardInterrupt:
-            interrupted = True
-            if not pages:
-                raise
-        statistics = page_statistics(game, pages)
-    facts = {"why_not": why_not, "seconds": time.monotonic() - start, "interrupted": interrupted}
-    return gather(game, evidence, solution, statistics=statistics, **facts)
-
-
-def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
-    return lambda number: progress(f"{number:,} {noun}") if progress else None
+    solution = solve(compiled, returns=returns)
+    statistics = statistics_of(game, compiled)
+    return gather(game, Evidence(complete=True), solution, statistics=statistics)
 
 
 def gather(
