@@ -15,12 +15,12 @@ from unittest import mock
 import pytest
 
 import drrn.cli
-from drrn.cli import main
 from drrn.cli.games import facts_of
 from drrn.settings import all_settings
 from lab.experiments.plan import EXPERIMENTS, ON_REQUEST
 from storytest.authored import EXPLORE_LIMIT
 from storytest.twine.story_game import TwineGame
+from tests.commands import main
 from textgames import scores
 from textgames.compiled.compile import LIMIT, MEMORY
 from textgames.diagnostics import DIAGNOSTICS
@@ -284,7 +284,7 @@ def test_the_module_runs_without_optional_packages():
     code = f"""
 import sys
 sys.modules.update(dict.fromkeys({missing}))
-from drrn.cli import main
+from tests.commands import main
 sys.exit(main(["games"]) or main({play}))
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -378,7 +378,7 @@ def test_the_listed_diagnostics_are_all_of_them():
 def test_light_commands_do_not_import_pytorch(command, tmp_path):
     code = f"""
 import sys
-from drrn.cli import main
+from tests.commands import main
 from drrn.cli.games import facts_of
 try:
     main({command})

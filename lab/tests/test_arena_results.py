@@ -6,8 +6,8 @@ import pytest
 
 import drrn
 from drrn.arena.tournament import read_all
-from drrn.cli import main
 from lab.experiments.plan import PAPER, PLAN
+from tests.commands import main
 
 ROOT = Path(drrn.__file__).parent.parent
 FEW = ["rounds=2", "episodes_per_round=10", "evaluation_episodes=5"]

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.runs.embeddings import plane
 from lab.experiments.job import Job, hashes_of
 from lab.experiments.plan import BEST, TABLE, VARIANTS, Scale, settings_of, variants_of
 from lab.experiments.results import EVALUATIONS, Results, difference
 from lab.reports import figures
+from tests.commands import main
 from tests.experiment_jobs import InProcessWorkers
 from textgames.errors import InputError
 from textgames.files import write_atomically

@@ -109,7 +109,8 @@ def test_a_job_whose_process_dies_fails_and_another_process_runs_the_rest(tmp_pa
     )
     hashes = hashes_of(drrn.make("mortal:Game"))
     bad = replace(JOB, root=tmp_path, source="mortal:Game", game="mortal", hashes=hashes)
-    with Processes(1) as workers:
+    workers = Processes(1)
+    with workers:
         assert not workers.idle
         events = list(workers.run([bad, replace(JOB, root=tmp_path)]))
     ends = [event for event in events if event.kind in ("failed", "done", "lost")]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.runs.run import Run
 from drrn.runs.trainer import rescheduled
 from drrn.settings import Settings
+from tests.commands import main
 from tests.runs import FEW, resume_command, train
 
 FILES = (

@@ -7,8 +7,8 @@ import json
 import pytest
 import torch
 
-from drrn.cli import main
 from drrn.runs.run import Run
+from tests.commands import main
 from tests.runs import SMALL, results_of, resume_command, same_results, train
 
 

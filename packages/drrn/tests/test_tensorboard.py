@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from drrn.cli import main
+from tests.commands import main
 from tests.runs import resume_command, train
 
 

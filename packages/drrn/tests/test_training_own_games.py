@@ -12,10 +12,10 @@ import pytest
 import torch
 
 import drrn
-from drrn.cli import main
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
+from tests.commands import main
 from tests.runs import results_of, same_results, train
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 from tests.source_code import ROOT
@@ -334,7 +334,10 @@ class Lazy(FastQLearning):
 
 def test_a_users_learner_is_named_by_its_module(fork):
     lazy = drrn.trainer(
-        fork, paper=True, learner="tests.test_training_own_games:Lazy", **{**SMALL, "rounds": 3}
+        fork,
+        paper=True,
+        learner="packages.drrn.tests.test_training_own_games:Lazy",
+        **{**SMALL, "rounds": 3},
     )
     once = drrn.trainer(fork, paper=True, **{**SMALL, "rounds": 1})
     assert [result.transitions > 0 for result in lazy.train()] == [True, False, False]

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.cli.annotate import annotation, explored
 from storytest.playtest.findings import ERROR, Issue
+from tests.commands import main
 from tests.stories import open_story
 
 

@@ -6,11 +6,11 @@ import math
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.cli.annotate import explored
 from storytest.playtest.findings import VariableUse, mean_of, share_of
 from storytest.playtest.playtest import StoryTest, inspect_game
 from storytest.playtest.report import report
+from tests.commands import main
 from textgames.document import to_html, to_markdown, to_text
 from textgames.files import read_toml
 

@@ -9,9 +9,9 @@ import pytest
 
 import drrn
 import textgames
-from drrn.cli import main
 from storytest.hosted.game import HostedGame
 from storytest.playtest.playtest import StoryTest
+from tests.commands import main
 from tests.game_checks import check_markup
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story

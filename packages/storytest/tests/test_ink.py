@@ -7,11 +7,11 @@ import sys
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.ink import open_ink, read_ink
 from storytest.limits import Limits
 from storytest.playtest.playtest import StoryTest
 from storytest.twine.rules import read_rules
+from tests.commands import main
 from tests.game_checks import check_markup, check_outcomes
 from tests.ink_stories import STALL, TOWER
 from tests.story_formats import INK_COMPILER

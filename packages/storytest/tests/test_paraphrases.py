@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import textgames
-from drrn.cli import main
 from drrn.runs.config import game_entry, spec_from
 from drrn.runs.run import Run
 from lab.experiments.job import hashes_of
 from lab.experiments.statistics import distance, paraphrases_of, statistics_of
+from tests.commands import main
 from tests.runs import train
 from tests.stories import FORK, REWARDS
 from textgames.errors import InputError

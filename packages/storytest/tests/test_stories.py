@@ -31,7 +31,7 @@ def survey(name):
 )
 def test_the_stories_resemble_the_papers_games(name, kind, rewards):
     """Every passage is reached, and every ending has a rule and every rule an ending."""
-    compiled, findings = survey(name)
+    _, findings = survey(name)
     table = findings.statistics
     assert f"{table.kind}, {table.transitions}" == kind
     assert table.pages >= 70 and table.most_actions <= 9

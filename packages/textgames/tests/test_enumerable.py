@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.map.story_map import story_map
 from storytest.playtest.playtest import inspect_game
 from storytest.playtest.solve import walkthrough
+from tests.commands import main
 from tests.sample_games import Dice, Doors, FixedEnv, Walk
 from textgames.compiled.compile import assemble, compile_game
 from textgames.compiled.game import Compiled

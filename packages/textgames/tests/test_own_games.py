@@ -10,7 +10,7 @@ from importlib import metadata
 import pytest
 
 import textgames
-from drrn.cli import main
+from tests.commands import main
 from tests.sample_games import Doors, FixedEnv, Walk
 from tests.source_code import ROOT
 from textgames.compiled.compile import compile_game

@@ -10,7 +10,7 @@ import pytest
 
 import drrn
 import textgames
-from drrn.cli import main
+from tests.commands import main
 from tests.suite_files import LocalService, game_file, open_suite
 from tests.trainings import SMALL, same_weights
 from textgames.game.contract import fingerprint_of

@@ -1,15 +1,13 @@
-"""`drrn games` and `drrn formats`: list what is installed, and add more."""
+"""`drrn games`: list the games that have a name."""
 
 import argparse
-import sys
 from pathlib import Path
-from typing import Any
 
 from textgames.errors import InputError
 from textgames.files import read_toml
 from textgames.openers import BUILT_IN, PAPER, WORLDS, installed_games, make
 from textgames.registry import registered
-from textgames.terminal import table, warn
+from textgames.terminal import table
 
 
 def run(options: argparse.Namespace) -> None:
@@ -64,72 +62,3 @@ def _print_suites() -> None:
     command = install_command()
     print(f"To install the rest: {command}" if command else "All are installed.")
     print("Their options, and measurements of each: docs/textgames/suites.md")
-
-
-def run_formats(options: argparse.Namespace) -> None:
-    from storytest import formats
-
-    rows = []
-    for each in formats.library_formats():
-        name = each.key
-        try:
-            name = each.read().name
-        except InputError as error:
-            warn(f"this story format cannot be used: {error}")
-        rows.append([name, each.version, each.path])
-    if rows:
-        print(table(rows, header=["name", "version", "file"]))
-    else:
-        folder = formats.formats_folder()
-        print(f"no story formats in {folder}; add one by name: drrn formats add sugarcube")
-
-
-def run_add_formats(options: argparse.Namespace) -> None:
-    errors = []
-    for name in options.names:
-        try:
-            _add_format(name, options.replace)
-        except InputError as error:  # the others are added nevertheless
-            errors.append(str(error))
-    if errors:
-        raise InputError("; ".join(errors))
-
-
-def _add_format(name: str, replace: bool) -> None:
-    from storytest import packages
-
-    path = Path(name)
-    if path.exists() or path.suffix == ".js" or len(path.parts) > 1:
-        _add_files(path, replace)
-        return
-    *newer, last = packages.downloads_of(name)
-    for download in newer:
-        try:
-            print(_fetch(download, replace))
-            return
-        except InputError as error:
-            warn(f"{error}; another source or an older version is tried")
-    print(_fetch(last, replace))
-
-
-def _fetch(download: Any, replace: bool) -> str:
-    from storytest import formats, packages
-
-    if sys.stderr.isatty():
-        warn(f"fetching {download} …")
-    if download.name == packages.INK:
-        return packages.add_ink(download)
-    return ": ".join(map(str, formats.fetch_format(download, replace=replace)))
-
-
-def _add_files(path: Path, replace: bool) -> None:
-    from storytest import formats
-
-    additions = formats.add_formats(path, replace=replace)
-    for story_format, what in additions:
-        if story_format is None:
-            warn(f"skipped: {what}")
-        else:
-            print(f"{story_format}: {what}")
-    if not any(story_format for story_format, _ in additions):
-        raise InputError(f"{path}: none of its formats could be added")

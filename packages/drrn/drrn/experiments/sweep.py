@@ -92,7 +92,8 @@ class SweepJob(Job):
     def result(self) -> "Scored":
         """The score of the finished job."""
         path = self.folder / SCORE
-        scores = json_or_none(path)
+        record = json_or_none(path)
+        scores = record.get("scores") if isinstance(record, dict) else None
         if not isinstance(scores, list) or not all(map(is_number, scores)):
             raise InputError(f"{path}: not the scores of a job; delete {self.folder}")
         return Scored(self.changes, *mean_and_sd(scores), len(scores))
@@ -114,7 +115,7 @@ class SweepJob(Job):
                 if exact:
                     measures = {"final_reward": exact.final_reward, "return": exact.total}
                 scores.append(measures[self.measure])
-            write_json(self.folder / SCORE, scores)
+            write_json(self.folder / SCORE, {"scores": scores})
             self.remove_checkpoint()
         finally:
             close(game)
