@@ -193,7 +193,7 @@ class _Opening:
 
 
 def _absolute_path(name: str) -> str:
-    is_name = name in BUILT_IN or name in installed_games()
+    is_name = name in BUILT_IN or name in installed_games() or not Path(name).exists()
     return name if is_name else str(Path(name).resolve())
 
 
