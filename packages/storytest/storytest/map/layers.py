@@ -4,7 +4,7 @@ A page is a box with a row for each link, and an ending is a box. Pages of which
 next alone share a box. Boxes are assigned to layers (the first step of Sugiyama's method), and
 layers are wrapped into bands, as words are wrapped into lines. Inside a strongly connected
 component, links away from the start lead forward and all others back. A link is drawn as a line if
-its ends are near each other. Otherwise its row names the target.
+its ends are near each other in one band. Otherwise its row names the target.
 """
 
 import itertools
@@ -46,8 +46,7 @@ class Shape:
     channel: float = 76.0
     gutter: float = 26.0
     margin: float = 24.0
-    # Lines: space between two in the margins and across a column, height of one in a column
-    track: float = 7.0
+    # Lines: space between two across a column, height of one in a column
     line_gap: float = 4.0
     line: float = 7.0
     # The search for layers and bands
@@ -55,11 +54,10 @@ class Shape:
     aspect: float = 1.5  # desired width / height
     screen: int = 2_200  # width up to which a map has one band
     bands: int = 10
-    # Layers that a line may span in maps of more than `small` boxes, and lines between two bands
+    # Layers that a line may span in maps of more than `small` boxes
     small: int = 36
     forward: int = 5
     back: int = 2
-    between_bands: int = 7
 
 
 SHAPE = Shape()
@@ -432,19 +430,12 @@ def _choose_lines(layers: Layers, links: list[Link]) -> Layers:
     max_forward = 99 if is_small else shape.forward
     max_back = 99 if is_small else shape.back
     band = layers.band
-    next_band: defaultdict[int, set[int]] = defaultdict(set)  # targets in the next band
     lines: list[Link] = []
     references: list[Link] = []
     for link in sorted(links, key=lambda n: (-n.frequency, n.source, n.page, n.row, n.target)):
         span = layers.layer[link.target] - layers.layer[link.source]
-        if band[link.source] == band[link.target]:
-            is_line = 0 < span <= max_forward or 0 > span >= -max_back
-        else:
-            targets = next_band[band[link.source]]
-            is_near = band[link.target] == band[link.source] + 1 and span <= max_forward
-            is_line = is_near and len(targets | {link.target}) <= shape.between_bands
-            if is_line:
-                targets.add(link.target)
+        is_near = 0 < span <= max_forward or 0 > span >= -max_back
+        is_line = is_near and band[link.source] == band[link.target]
         (lines if is_line else references).append(link)
     boxes = _name_origins(layers.boxes, lines, references)
     return replace(layers, boxes=boxes, lines=lines, references=references)
