@@ -1,6 +1,5 @@
 """Opens a story file: by our interpreter if that understands all of it, otherwise by its engine."""
 
-import importlib.util
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +27,6 @@ from textgames.game.contract import Game
 from textgames.openers import BUILT_IN, GameSpec, Opener, check_path, installed_games
 
 INK = (".json", ".ink")
-INSTALL = "pip install 'drrn[twine]'"
 
 
 def open_story_of(spec: GameSpec) -> Game:
@@ -77,10 +75,6 @@ def _check_inside(rules: Rules, toml: Path) -> None:
             raise InputError(f"{toml}: {cause}; {cure}")
 
 
-def has_mini_racer() -> bool:
-    return importlib.util.find_spec("py_mini_racer") is not None
-
-
 @dataclass
 class _Opening:
     path: Path
@@ -97,18 +91,15 @@ class _Opening:
         if engine == HOSTED:
             return self._hosted(story)
         if reason := native.foreign(story):
-            if engine is None and has_mini_racer():
+            if engine is None:
                 return self._hosted(story)
-            cure = "leave out --engine native" if engine == NATIVE else INSTALL
+            cure = "leave out --engine native"
             raise InputError(f"{self.file}: {reason}, which needs its own engine; {cure}")
         script = native.read_script(story, dict(self.rules.inputs))
         if engine is None and not self._is_ours(script) and self._has_engine(script):
             return self._hosted(story)
         if script.problems and not self.spec.lenient:
-            hint = ""
-            if self._is_page and not has_mini_racer():
-                hint = f"\n  Its own engine can play all of it: {INSTALL}"
-            raise InputError(native.complaint(script) + hint)
+            raise InputError(native.complaint(script))
         return self._native(script)
 
     @property
@@ -149,8 +140,6 @@ class _Opening:
         return not any("script" in passage.tags and passage.text.strip() for passage in passages)
 
     def _has_engine(self, script: Script) -> bool:
-        if not has_mini_racer():
-            return False
         if self._is_page and SCRIPT.search(self._text):
             return True
         if not script.story.format and not native.is_sugarcube(script):

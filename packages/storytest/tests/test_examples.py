@@ -64,7 +64,6 @@ def test_the_error_of_an_example_in_source_names_the_documented_command(
 @pytest.mark.skipif(not INK_COMPILER.exists(), reason="needs storytest formats add ink")
 def test_the_ink_example_is_solved_and_has_no_problems(home):
     pytest.importorskip("bink", reason="needs the extra ink")
-    pytest.importorskip("py_mini_racer", reason="needs the extra twine")
     target = home / "formats" / INK_COMPILER.name
     target.parent.mkdir(parents=True)
     target.write_bytes(INK_COMPILER.read_bytes())

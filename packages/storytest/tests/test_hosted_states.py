@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from contextlib import suppress
 
@@ -29,10 +28,6 @@ from tests.tiny_engine import tiny_story
 from tests.trainings import SMALL, same_weights
 from textgames.compiled.solve import random_play
 from textgames.errors import InputError
-
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
-)
 
 # One throw of a die: 1 wins, 2 and 3 throw again, the rest loses.
 DICE = {

@@ -21,7 +21,6 @@ from storytest.playtest.clicks import ClickPath, read_path, replay, write_path
 from storytest.playtest.coverage import Source, broken_links, variable_values
 from storytest.playtest.evidence import Evidence
 from storytest.playtest.playtest import StoryTest
-from storytest.playtest.report import certainty
 from storytest.playtest.report import report as build_report
 from storytest.playtest.solve import ShortestPaths
 from storytest.search import clock
@@ -449,15 +448,6 @@ def test_a_game_without_a_story_gets_its_endings():
     assert abs(report.endings[0].probability.mean - 0.5) < 0.1 and report.top_reward == 1
 
 
-def test_an_agent_plays_in_the_last_quarter_of_the_budget():
-    test = StoryTest(Coin(), clicks=400, agent=lambda: lambda page: page.actions.index("heads"))
-    report = test.run()
-    assert report.agent is not None and report.agent.games == pytest.approx(50, abs=3)
-    assert mean(report.agent.final_reward) == mean(report.endings[0].agent) == 1
-    assert f"{report.agent.games} games by an agent" in certainty(report)
-    assert report_of(Coin(), 400).agent is None
-
-
 AGAIN = """\
 :: Start
 [[Enter.|Hall]]
@@ -641,17 +631,6 @@ def test_paths_are_saved_and_replayed(file, capsys, tmp_path):
 def test_the_command_tests_a_game_that_is_no_story(capsys, stand_ins, game, words):
     assert run_test(game) == 0
     assert words in capsys.readouterr().out
-
-
-def test_a_lower_bound_is_not_rounded_up(story):
-    findings = replace(report_of(story(TALE, RULES)), exact=False)
-    for least, text in (
-        (1e-5, "above 0 %"),
-        (0.25, "at least 25.0 %"),
-        (0.9999, "at least 99.9 %"),
-    ):
-        endings = [replace(ending, least=least, probability=None) for ending in findings.endings]
-        assert text in text_of(replace(findings, endings=endings))
 
 
 def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):

@@ -87,9 +87,6 @@ class Ending:
     agent: Estimate | None = None  # in the games of an agent
     returns: Estimate | None = None  # mean return of the random games that end here
     variants: tuple[str, ...] = ()  # last words of its pages, if they differ and it has no rule
-    # Bounds of its probability in random play, by the ways that were followed; None if unknown.
-    least: float | None = None
-    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -264,7 +261,6 @@ class Findings:
     states_complete: bool = True  # whether `states` counts all of them
     live_states: int = 0  # of (page, variables that may still matter), if compiled
     merged_states: int = 0  # after merging equivalent states, if compiled
-    trap_states: int = 0  # from which no ending is reachable, if compiled
 
     def __repr__(self) -> str:
         return f"<Findings on {self.name!r}: {len(self.problems)} problems>"

@@ -1,4 +1,4 @@
-"""Games of a play-test: random games, searching games, and games of a given agent.
+"""Games of a play-test: random games and searching games.
 
 A searching game takes actions that were seldom taken, and goes where one was never taken.
 """
@@ -159,15 +159,6 @@ class Games:
             self._random_part = 0.0
             self.evidence.random = Tally()
             self.evidence.counts = GameCounts()
-            self.evidence.least_odds = {}
-
-    def play_agent(self, new_policy: Callable[[], Policy]) -> None:
-        """Let an agent play until the budget is spent. Each game has a new policy."""
-        for number in range(self.meter.budget.games):
-            if self.meter.spent > 1:
-                return
-            trace = Trace(self.game, self.evidence, 2 * 10**6 + number)
-            self.play(self.evidence.agent, new_policy(), trace, 1.0)
 
     def search_states(self, until: float, progress: Callable[[int], None]) -> str:
         """Visit every state until a part of the budget is spent.
@@ -181,7 +172,6 @@ class Games:
         try:
             search.run(progress)
             evidence.complete = search.complete
-            evidence.least_odds = search.least_odds()
         except InputError as error:  # the opening could not be shown a second time
             evidence.complete = False
             return str(error)

@@ -32,7 +32,6 @@ from textgames.compiled.game import Compiled
 from textgames.compiled.search import EndingId
 from textgames.errors import InputError, OutOfTime
 from textgames.game.contract import Game, step_limit_of, title_of
-from textgames.game.episodes import Policy
 
 EXTRA = 0.2  # part of a budget, for variables and links once all probabilities are exact
 
@@ -47,7 +46,6 @@ class StoryTest:
         seconds: How long to play and search, in CPU seconds. The default is 30, or without limit
             if `clicks` are limited.
         progress: Called with a description of what is being done.
-        agent: Returns a policy for each game. It plays in the last quarter of the budget.
         jobs: Processes that play, each with the same budget. Only a game that `make` opened can
             have more than one.
         clicks: How many pages each process may visit. Such a test is repeatable.
@@ -66,7 +64,6 @@ class StoryTest:
         game: Game,
         seconds: float | None = None,
         progress: Progress | None = None,
-        agent: Callable[[], Policy] | None = None,
         jobs: int = 1,
         *,
         clicks: float = math.inf,
@@ -79,7 +76,6 @@ class StoryTest:
         self.meter = Meter(Budget(seconds, clicks, games, states))
         self.helpers = Helpers(game, jobs)
         self._show = progress or (lambda _: None)
-        self.agent = agent
         self.opened = time.monotonic()
         self.evidence = Evidence(forbidden=Source(game).rules.forbidden)
         self.games = Games(game, self.evidence, self.meter)
@@ -144,7 +140,7 @@ class StoryTest:
         """Play random games first, so that there is always a result, then search all states.
 
         The numbers are parts of the budget after which a pass must be over. All but exact stories
-        spend at least half of it, or of what an agent leaves, on random games.
+        spend at least half of it on random games.
         """
         has_engine = isinstance(self.game, HostedGame)
         is_solved = has_engine and is_cached(self.game) and self._compile()
@@ -160,13 +156,9 @@ class StoryTest:
             if has_engine and self.evidence.complete and self._compile():
                 self._leave_exactness()
                 return
-        part = 0.75 if self.agent else 1.0
-        self.helpers.start(self.meter.rest(part))
+        self.helpers.start(self.meter.rest(1.0))
         self.games.type_words()
-        self._play(part, part)
-        if self.agent:
-            self.progress("letting the agent play")
-            self.games.play_agent(self.agent)
+        self._play(1.0, 1.0)
 
     def _search(self, until: float) -> None:
         why_not = self.games.search_states(
@@ -311,21 +303,18 @@ def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) ->
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
     """The scores, endings and numbers of states, by the fields of the findings."""
-    shares: dict[str, Shares] = {}
-    scores: dict[str, Any] = {}
-    for name, tally in (("random", evidence.random), ("agent", evidence.agent)):
-        shares[name] = tally.shares(evidence.endings)
-        scores[name] = tally.play
     if solution is None:
-        scores |= {
+        shares = {"random": evidence.random.shares(evidence.endings)}
+        scores = {
+            "random": evidence.random.play,
             "top_reward": max((one.reward for one in evidence.endings.values()), default=None),
             "states": evidence.states,
             "states_complete": evidence.complete,
         }
     else:
-        shares |= solution.shares
+        shares = solution.shares
         compiled = solution.compiled
-        scores |= {
+        scores = {
             "random": solution.random,
             "best": solution.best,
             "memoryless": solution.memoryless,
@@ -334,10 +323,8 @@ def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> di
             "states_complete": compiled.raw_complete,
             "live_states": compiled.live_states,
             "merged_states": len(compiled),
-            "trap_states": solution.trap_states,
         }
-    bounds = evidence.least_odds if solution is None else {}
-    endings = endings_of(source, evidence.endings, shares, evidence.random, bounds)
+    endings = endings_of(source, evidence.endings, shares, evidence.random)
     return scores | {"endings": endings}
 
 
@@ -364,7 +351,6 @@ def endings_of(
     records: Mapping[EndingId, EndingRecord],
     shares: Mapping[str, Shares],
     random_games: Tally | None = None,
-    least_odds: Mapping[EndingId, float] | None = None,
 ) -> list[Ending]:
     """The endings with their probabilities under policies: random, best, agent."""
     endings = []
@@ -372,23 +358,20 @@ def endings_of(
     for key, record in records.items():
         odds = {policy: share.get(key, Estimate(0.0)) for policy, share in shares.items()}
         returns = random_games.endings[key] if random_games else []
-        ending = Ending(
-            name=key.passage,
-            reward=source.reward(key),
-            rule=None if key.rule is None else key.rule + 1,
-            last_words=last_words(record.text.removesuffix(title)),
-            path=record.path,
-            probability=odds.get("random"),
-            best=odds.get("best"),
-            agent=odds.get("agent"),
-            returns=mean_of(returns),
-            variants=tuple(record.variants),
+        endings.append(
+            Ending(
+                name=key.passage,
+                reward=source.reward(key),
+                rule=None if key.rule is None else key.rule + 1,
+                last_words=last_words(record.text.removesuffix(title)),
+                path=record.path,
+                probability=odds.get("random"),
+                best=odds.get("best"),
+                agent=odds.get("agent"),
+                returns=mean_of(returns),
+                variants=tuple(record.variants),
+            )
         )
-        if least_odds:
-            least = least_odds.get(key, 0.0)
-            most = min(1.0, 1.0 - sum(least_odds.values()) + least)
-            ending = replace(ending, least=least, most=most)
-        endings.append(ending)
 
     def order(ending: Ending) -> tuple[float, float, str]:
         odds = ending.probability.mean if ending.probability else 0.0

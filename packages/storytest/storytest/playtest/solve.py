@@ -33,7 +33,6 @@ class Solution:
     shares: dict[str, Shares]  # by random and best play
     memoryless: Play | None
     traps: list[Issue]  # pages that reach no ending; if there is none, not the start either
-    trap_states: int
 
 
 def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
@@ -60,7 +59,6 @@ def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
         shares={"random": random_shares, "best": best_shares},
         memoryless=memoryless,
         traps=_traps(compiled, is_loop),
-        trap_states=int(is_trap.sum()),
     )
 
 
