@@ -100,7 +100,7 @@ def test_links_inside_a_text_are_parts_of_it(crossing):
 def test_every_paraphrase_is_of_a_reachable_action(crossing):
     faces = open_story(crossing).explore().faces
     actions = {action for face in faces for action in face.actions}
-    paraphrases = read_paraphrases(crossing.with_name("machine-of-death.paraphrases.tsv"))
+    paraphrases = read_paraphrases(open_story(crossing).rules.paraphrases["paraphrased"])
     assert paraphrases.keys() <= actions
 
 
