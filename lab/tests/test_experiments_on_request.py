@@ -244,7 +244,7 @@ def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monke
     text = capsys.readouterr().err
     assert text.count("\n") == 6
     assert "twx:coin" in text
-    assert "TextWorldExpress is not installed: pip install 'drrn[twx]'" in text
+    assert "TextWorldExpress is not installed: pip install textworld-express" in text
     assert "textworld is skipped: it needs the file" in text
     assert "--jericho FILE" in text
 

@@ -87,7 +87,7 @@ def test_vectors_of_another_width_are_rejected():
 def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     (tmp_path / "model.safetensors").touch()
-    with pytest.raises(drrn.InputError, match=r"pip install 'drrn\[sentence\]'"):
+    with pytest.raises(drrn.InputError, match=r"pip install sentence-transformers"):
         open_sentences(str(tmp_path))
 
     class SentenceTransformer:

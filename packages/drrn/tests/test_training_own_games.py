@@ -4,7 +4,6 @@ import csv
 import gc
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -351,7 +350,7 @@ def test_a_users_learner_is_named_by_its_module(fork):
 
 
 def test_every_command_accepts_a_users_game(tmp_path, monkeypatch, capsys, import_folder):
-    source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
+    source = (ROOT / "tests/sample_games.py").read_text(encoding="utf-8")
     (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
     small = "--updates 5 --rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
     for name, workers in (("Walk", "2"), ("Doors", "1"), ("fixed_env", "1")):

@@ -1,7 +1,6 @@
 """Story formats are read without running them, installed in versions, and used to publish Twee."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -23,10 +22,11 @@ from storytest.formats import (
 from storytest.twine.reading import read_story, read_twee, read_twine_html
 from storytest.twine.rules import read_rules
 from tests.commands import main
+from tests.source_code import ROOT
 from tests.story_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
 from textgames.errors import InputError
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = ROOT / "examples"
 OURS = ("lighthouse-garden", "last-tram")
 TWEE = """\
 :: StoryTitle

@@ -295,7 +295,7 @@ def test_a_runtime_error_ends_the_story_and_is_recorded(ink):
 
 def test_the_error_without_the_runtime_names_the_installation(ink, monkeypatch):
     monkeypatch.setitem(sys.modules, "bink.story", None)
-    with pytest.raises(InputError, match=r"pip install 'drrn\[ink\]'"):
+    with pytest.raises(InputError, match=r"pip install bink"):
         ink(STALL)
 
 

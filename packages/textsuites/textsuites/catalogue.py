@@ -67,7 +67,7 @@ class Suite:
     def check_installed(self) -> None:
         """Raise InputError if the suite is not installed, or Java if it needs that."""
         if not self.installed:
-            raise InputError(f"{self.title} is not installed: pip install 'drrn[{self.name}]'")
+            raise InputError(f"{self.title} is not installed: pip install {self.package}")
         if self.java and not has_java():
             cause = "needs Java, but java is not on the PATH"
             raise InputError(f"{self.title} {cause}: {JAVA_COMMAND}")
@@ -93,11 +93,10 @@ def has_java() -> bool:
 
 def install_command() -> str:
     """The command that installs what is missing, Java included. "" if nothing is."""
-    missing = [suite.name for suite in SUITES.values() if not suite.installed]
-    extras = "suites" if len(missing) == len(SUITES) else ",".join(missing)
+    missing = [suite.package for suite in SUITES.values() if not suite.installed]
     commands = [] if has_java() else [JAVA_COMMAND]
     if missing:
-        commands.append(f"pip install 'drrn[{extras}]'")
+        commands.append(f"pip install {' '.join(missing)}")
     return " && ".join(commands)
 
 

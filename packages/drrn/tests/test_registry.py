@@ -168,7 +168,7 @@ def test_a_users_model_is_trained_resumed_evaluated_and_asked(
     assert train(tale, import_folder / "whole", *own) == 0
     save = Run.save
 
-    def save_and_stop(self, trainer):
+    def save_and_stop(self, trainer, record=None):
         save(self, trainer)
         raise KeyboardInterrupt
 
