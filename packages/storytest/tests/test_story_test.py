@@ -645,7 +645,7 @@ def test_test_and_inspect_print_the_same_endings(file, capsys):
     tables = []
     for command in ("test", "inspect"):
         main([command, str(file)])
-        lines = capsys.readouterr().out.splitlines()
+        lines = [*capsys.readouterr().out.splitlines(), ""]
         start = lines.index(next(line for line in lines if line.startswith("Endings (")))
         tables.append(lines[start + 1 : lines.index("", start)])
     assert tables[0] == tables[1] and len(tables[0]) > 1

@@ -5,9 +5,8 @@ import dataclasses
 from collections.abc import Iterator
 
 from storytest.hosted.game import HostedGame
-from storytest.playtest.budget import Budget
 from storytest.playtest.findings import Findings, Play
-from storytest.playtest.playtest import StoryTest, inspect_game
+from storytest.playtest.playtest import inspect_game
 from storytest.playtest.report import endings_table
 from storytest.playtest.solve import walkthrough
 from textgames import terminal
@@ -25,7 +24,7 @@ from textgames.document import (
     to_text,
 )
 from textgames.errors import InputError
-from textgames.game.contract import Game, close
+from textgames.game.contract import close
 from textgames.wording import counted, percent, visible
 
 
@@ -37,28 +36,20 @@ def run(options: argparse.Namespace) -> None:
     progress = terminal.counter("states", options.limit)
     try:
         compiled = compile_game(game, limit=options.limit, memory=options.memory, progress=progress)
-        terminal.clear_status()
-        if options.walkthrough:
-            _print_walkthrough(compiled, as_json=options.json)
-            return
-        findings = inspect_game(game, compiled)
+        findings = None if options.walkthrough else inspect_game(game, compiled)
     except InputError as error:
-        if options.walkthrough:
+        if "cannot be compiled" not in str(error):
             raise
-        findings = _sampled(game, str(error), float(options.seconds or Budget.seconds))
+        raise InputError(f"{error}; storytest {options.game} estimates its odds") from error
     finally:
         terminal.clear_status()
         close(game)
-    if options.json:
+    if findings is None:
+        _print_walkthrough(compiled, as_json=options.json)
+    elif options.json:
         terminal.print_json(findings.as_json(), indent=2)
     else:
         print(to_text(inspection(findings), width=terminal.terminal_width()))
-
-
-def _sampled(game: Game, why_not: str, seconds: float, games: int = 200) -> Findings:
-    """The findings of a play-test, for a game that cannot be compiled."""
-    test = StoryTest(game, seconds, terminal.status_line(), games=games)
-    return dataclasses.replace(test.run(), why_not=why_not)
 
 
 def _print_walkthrough(compiled: Compiled, *, as_json: bool) -> None:
@@ -82,43 +73,37 @@ def _print_walkthrough(compiled: Compiled, *, as_json: bool) -> None:
 
 def inspection(findings: Findings) -> Document:
     """Build the report of an inspection."""
-    blocks: list[Block] = [literal(findings.why_not)] if findings.why_not else []
-    blocks.append(Facts(list(_statistics(findings))))
+    endings: list[Block] = ["none; every page has actions (`ends` in a TOML names the last ones)"]
+    if findings.endings:
+        endings = [endings_table(findings)]
     sections = [
-        _scores(findings),
-        Section(f"Endings ({len(findings.endings)})", [_endings(findings)]),
+        Section("Play (exact, without a step limit)", [_scores(findings)]),
+        Section(f"Endings ({len(findings.endings)})", endings),
     ]
     if findings.unused_rules:
         rules = [f"[[ending]] {number}" for number in findings.unused_rules]
-        so_far = "" if findings.complete else " so far"
-        sections.append(Section(f"Ending rules never reached{so_far}", [Bullets(rules)]))
+        sections.append(Section("Ending rules never reached", [Bullets(rules)]))
     if findings.notes:
         notes = [literal(note) for note in findings.notes]
         sections.append(Section(f"Notes ({len(notes)})", [Bullets(notes)]))
-    return Document(literal(findings.title), blocks, sections)
+    return Document(literal(findings.title), [Facts(list(_statistics(findings)))], sections)
 
 
 def _statistics(findings: Findings) -> Iterator[Fact]:
     if table := findings.statistics:
         yield Fact("Actions are", f"{table.kind}, {table.transitions}")
         yield Fact("Pages", f"{table.pages:,} distinct texts")
-        yield Fact(
-            "Actions", f"{table.actions:,} distinct texts, up to {table.most_actions} a page"
-        )
+        most = f"up to {table.most_actions} on a page"
+        yield Fact("Actions", f"{table.actions:,} distinct texts, {most}")
     if findings.passages.total:
         passages = findings.passages
         yield Fact("Passages", f"{passages.count:,} of {passages.total:,} reached")
-    if findings.exact:
-        least = "" if findings.states_complete else "at least "
-        states = f"{least}{findings.states:,} with all variables, {findings.live_states:,} that"
-        yield Fact("States", f"{states} may still matter, {findings.merged_states:,} that differ")
-    elif findings.states:
-        more = "" if findings.complete else " (there are more)"
-        yield Fact("States visited", f"{findings.states:,}{more}")
+    least = "" if findings.states_complete else "at least "
+    states = f"{least}{findings.states:,} with all variables, {findings.live_states:,} that"
+    yield Fact("States", f"{states} may still matter, {findings.merged_states:,} that differ")
 
 
-def _scores(findings: Findings) -> Section:
-    """Build the table of scores, with the standard errors of estimates."""
+def _scores(findings: Findings) -> Table:
     plays = {
         "best play": findings.best,
         "best without memory, at least": findings.memoryless,
@@ -127,32 +112,9 @@ def _scores(findings: Findings) -> Section:
     if findings.passages.total and findings.equal_rewards:  # a story whose endings have no rewards
         plays = {"random play": findings.random}
     rows = [_score(name, play) for name, play in plays.items() if play]
-    title = "Play (exact, without a step limit)"
-    if not findings.exact:
-        interrupted = ", stopped by Ctrl-C" if findings.interrupted else ""
-        games = f"{counted(findings.games, 'game')} in {findings.seconds:.0f} s{interrupted}"
-        title = f"Random play ({games}; mean ± standard error)"
-    if not rows:
-        more = f"allow more time with --seconds {2 * max(1, round(findings.seconds))}"
-        return Section(title, [f"No game was finished; {more}"])
-    header = ["", "final reward", "return", "steps"]
-    blocks: list[Block] = [Table("", header, rows)]
-    unfinished = findings.random.unfinished if findings.random else None
-    if unfinished and unfinished.mean and not findings.exact:
-        limit = f"the limit of {findings.max_steps:,} steps"
-        blocks.append(f"{unfinished.percent} of games reached {limit}.")
-    return Section(title, blocks)
+    return Table("", ["", "final reward", "return", "steps"], rows)
 
 
 def _score(name: str, play: Play) -> list[str]:
     steps = str(play.steps or "unbounded") if play.unfinished else ""
     return [name, str(play.final_reward), str(play.returns or "unbounded"), steps]
-
-
-def _endings(findings: Findings) -> Block:
-    if not findings.endings:
-        so_far = "" if findings.complete else " so far"
-        return (
-            f"none{so_far}; every page has actions (`ends` in the TOML of a story names the last)"
-        )
-    return endings_table(findings)
