@@ -11,7 +11,7 @@ from drrn.runs.run import Run
 from lab.experiments.job import hashes_of
 from lab.experiments.statistics import distance, paraphrases_of, statistics_of
 from tests.commands import main
-from tests.runs import train
+from tests.runs import rehash, train
 from tests.stories import FORK, REWARDS
 from textgames.errors import InputError
 from textgames.openers import spec_for
@@ -173,6 +173,7 @@ def test_a_run_saved_before_sets_had_names_can_be_opened(tale, tmp_path, capsys,
     assert config["game"].pop("paraphrased") is False
     config["game"] |= {} if before is None else {"paraphrased": before}
     path.write_text(json.dumps(config), encoding="utf-8")
+    rehash(tmp_path / "run")
     expected = FIRST if before else PLAIN
     assert set(Run(tmp_path / "run").open_game().reset(0).actions) == set(expected)
 
