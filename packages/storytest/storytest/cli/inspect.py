@@ -53,7 +53,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _print_walkthrough(compiled: Compiled, *, as_json: bool) -> None:
-    """Print the most likely course of the best play."""
     steps = walkthrough(compiled)
     if as_json:
         terminal.print_json([dataclasses.asdict(step) for step in steps], indent=2)

@@ -385,7 +385,6 @@ def _choose_lines(layers: Layers, links: list[Link]) -> Layers:
 
 
 def _name_origins(boxes: list[Box], lines: list[Link], references: list[Link]) -> list[Box]:
-    """Name the sources of a box that no line leads to."""
     connected = {link.target for link in lines}
     origins: defaultdict[int, dict[int, None]] = defaultdict(dict)
     for link in references:

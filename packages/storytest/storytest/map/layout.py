@@ -214,7 +214,6 @@ class Layout:
         return {node: layer for box, layer in boxes for node in box.nodes}
 
     def _add(self, band: _Band) -> None:
-        """Place a band below the others."""
         tops = _tops(band)
         xs = [self.shape.margin]
         for segments in band.segments:

@@ -38,7 +38,6 @@ class Estimate:
     error: float = 0.0
 
     def __str__(self) -> str:
-        """Format a number, with its error if it has one."""
         return f"{self.mean:,.2f} ± {self.error:,.2f}" if self.error else f"{self.mean:,.2f}"
 
     @property
@@ -145,7 +144,6 @@ class Problem:
     severity: Severity = "error"
 
     def __str__(self) -> str:
-        """Format the place and the text."""
         return f"{self.place}: {self.text}" if self.place else self.text
 
     @property
@@ -226,7 +224,6 @@ class Findings:
     complete: bool = False  # every state was visited
     interrupted: bool = False
     seconds: float = 0.0
-    time_limit: float = 0.0  # CPU seconds of play
     games: int = 0  # random games that were finished
     cut_short: int = 0  # random games stopped by the clock, which do not count
     searching_games: int = 0
@@ -245,7 +242,6 @@ class Findings:
     dead_ends: list[Issue] = field(default_factory=list)
     broken_links: list[Issue] = field(default_factory=list)
     errors: list[Issue] = field(default_factory=list)
-    unplayable: list[str] = field(default_factory=list)  # code and links that cannot be played
     left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
     advice: list[str] = field(default_factory=list)
     obstacles: list[str] = field(default_factory=list)  # what hides passages, and the cure

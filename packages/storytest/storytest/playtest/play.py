@@ -281,7 +281,6 @@ class Games:
                     queue.append(origin)
 
     def _never_taken(self, page: PageRecord) -> list[int]:
-        """The actions of a page that were never taken from its passage."""
         if not page.passage:
             return page.untried
         taken = self.evidence.taken

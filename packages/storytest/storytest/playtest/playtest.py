@@ -123,7 +123,7 @@ class StoryTest:
             self.solution,
             why_not=self.why_not,
             seconds=time.monotonic() - self.opened,
-            time_limit=limit if limit < math.inf else 0.0,
+            limit=limit if limit < math.inf else 0.0,
             interrupted=self.interrupted,
         )
 
@@ -247,15 +247,19 @@ def inspect_game(game: Game, compiled: Compiled, *, returns: bool = True) -> Fin
 
 
 def gather(
-    game: Game, evidence: Evidence, solution: Solution | None = None, **facts: Any
+    game: Game,
+    evidence: Evidence,
+    solution: Solution | None = None,
+    limit: float = 0.0,
+    **facts: Any,
 ) -> Findings:
     """Build the findings from the evidence and, if the game was compiled, its solution.
 
-    `facts` are fields of the findings that do not follow from these.
+    `limit` is that of a play-test, in CPU seconds. `facts` are fields of the findings that do not
+    follow from these.
     """
     source = Source(game)
     exact = solution is not None
-    limit = facts.get("time_limit", 0.0)
     if solution is not None:
         _add_solution(evidence, source, solution)
     rules = {key.rule for key in evidence.endings}
@@ -277,7 +281,6 @@ def gather(
         **_dead_ends(source, evidence, solution),
         broken_links=coverage.broken_links(source),
         errors=coverage.errors(source, evidence),
-        unplayable=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
         obstacles=coverage.obstacles(source, evidence, exact=exact, limit=limit),

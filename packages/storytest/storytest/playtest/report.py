@@ -80,7 +80,6 @@ def headline(findings: Findings) -> str:
 
 
 def _problem(problem: Problem, findings: Findings, command: str, toml: str) -> Note:
-    """Build the line of a problem: what, where, and how to see it."""
     is_expectation = problem.kind == "expectation"
     file = Path(toml).name or "TOML"
     place = replace(problem, passage=file).place if is_expectation else problem.place
@@ -105,7 +104,6 @@ def _relative(file: str) -> str:
 
 
 def _sections(findings: Findings, command: str) -> Iterator[Section]:
-    """Yield the sections of the report. Those without blocks are left out."""
     so_far = "" if findings.exact else " so far"
     untaken = "Links whose condition never held" if findings.complete else "Links not taken so far"
     title = f"Endings ({findings.intended_endings:,})"
@@ -195,7 +193,6 @@ def _checks(findings: Findings) -> list[Note]:
 
 
 def _details(findings: Findings) -> Iterator[Section]:
-    """Yield the sections on words, numbers at the end, variables and choices."""
     if words := findings.words:
         counts = f"shortest {words.least:,.0f}, mean {words.mean:,.0f}, longest {words.most:,.0f}"
         games = f"of {counted(words.games, 'random game')} with an end"

@@ -103,7 +103,6 @@ def _slots(compiled: Compiled, state: int) -> range:
 
 
 def _outcomes(compiled: Compiled, slot: int) -> list[tuple[float, int]]:
-    """The probability and the state of each outcome of a slot."""
     outcomes = compiled.outcomes(slot)
     chances = compiled.probability[outcomes].tolist()
     return list(zip(chances, compiled.successor[outcomes].tolist(), strict=True))

@@ -104,7 +104,6 @@ class Search(StateSearch):
         return is_new_page
 
     def _path(self, state: Hashable) -> ClickPath:
-        """The clicks by which a state was first reached."""
         last = self.arrivals[state]
         actions: list[str] = []
         choices: list[int] = []
