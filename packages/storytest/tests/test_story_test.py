@@ -5,7 +5,6 @@ import math
 import os
 import re
 import shlex
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 import textgames
 from storytest.authored import AuthoredGame
 from storytest.ink import open_ink
-from storytest.playtest import play, playtest
+from storytest.playtest import playtest
 from storytest.playtest.budget import Budget, Meter
 from storytest.playtest.clicks import ClickPath, read_path, replay, write_path
 from storytest.playtest.coverage import Source, broken_links, variable_values
@@ -252,27 +251,6 @@ def test_a_budget_of_clicks_makes_a_test_repeatable(story):
     reports = [replace(test.run(), seconds=0.0).as_json() for test in tests]
     assert reports[0] == reports[1] and reports[0]["games"] > 2
     assert all(500 < test.meter.clicks <= 500 + 2 for test in tests)
-
-
-def test_distances_are_measured_once_for_many_clicks_of_all_games(story, monkeypatch):
-    calls: Counter[str] = Counter()
-
-    def count(name):
-        method = getattr(play.Games, name)
-
-        def counted(self, *arguments):
-            calls[name] += 1
-            return method(self, *arguments)
-
-        monkeypatch.setattr(play.Games, name, counted)
-
-    count("_measure_distances")
-    count("_seldom_taken")
-    games = play.Games(story(TALE, RULES), Evidence())
-    for _ in range(30):
-        games.search()
-    assert calls["_seldom_taken"] > games.refresh
-    assert calls["_measure_distances"] == math.ceil(calls["_seldom_taken"] / games.refresh)
 
 
 @pytest.mark.parametrize(
