@@ -146,12 +146,12 @@ def imitation(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of both games, installed from the imitated clone."""
+    """Folder of the TOMLs of both games, installed from the imitated clone."""
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TEXTGAMES_HOME", str(folder / "home"))
         origin = add_imitation(write_clone(folder / "text-games"))
-        return origin.path
+        return origin.path.parent
 
 
 @pytest.fixture

@@ -1,15 +1,12 @@
 """`drrn games`: list the games that have a name."""
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from storytest import added
 from textgames.errors import InputError
 from textgames.files import read_toml
-from textgames.openers import BUILT_IN, WORLDS, make
-from textgames.registry import GROUPS, registered
+from textgames.openers import BUILT_IN, PAPER, WORLDS, installed_games, make
+from textgames.registry import registered
 from textgames.terminal import table
 
 
@@ -17,36 +14,26 @@ def run(options: argparse.Namespace) -> None:
     if options.suites:
         _print_suites()
         return
-    papers = added.origin()
-    names = [*BUILT_IN, *WORLDS]
-    names += added.NAMES if papers else []
     known = read_toml(Path(__file__).with_name("games.toml"))
-    rows = [[name, *_facts(name, known, str(papers))] for name in names]
+    rows = [[name, *known["games"][name]["facts"]] for name in (*BUILT_IN, *WORLDS)]
     notes = []
-    for name in sorted(set(registered("game")) - {*names, *added.NAMES}):
+    if missing := [name for name in PAPER if name not in installed_games()]:
+        notes.append(f"{' and '.join(missing)}: not installed; see: python -m lab games --help")
+    for name in dict.fromkeys((*installed_games(), *sorted(registered("game")))):
         try:
             rows.append([name, *facts_of(name)])
         except InputError as error:
-            notes.append(f"registered in {GROUPS['game']}, but cannot be opened: {error}")
+            notes.append(f"installed, but cannot be opened: {error}")
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
-    where = f"not installed; to install them: {added.HOW}"
-    if papers:
-        where = f"from {added.REPOSITORY}, {papers}"
-    print("\n".join([f"\n{' and '.join(added.NAMES)}: {where}", *notes]))
+    print("\n".join(["", *notes]))
     diagnostics = ", ".join(known["diagnostics"])
     print(f"diagnostic:NAME/LEVEL (1 to 3; see docs/textgames/diagnostics.md): {diagnostics}")
-
-
-def _facts(name: str, known: Mapping[str, Any], origin: str) -> list[object]:
-    """The facts of a game from the table, unless they are of another origin."""
-    entry = known["games"][name]
-    return entry["facts"] if entry.get("origin", origin) == origin else facts_of(name)
 
 
 def facts_of(name: str) -> list[object]:
     """Return title, kind, transitions, pages and endings. The title alone if not compilable."""
     from storytest.playtest.coverage import Source
-    from storytest.playtest.survey import compiled_statistics
+    from storytest.playtest.solve import statistics_of
     from textgames.compiled.compile import MOST_STATES, compile_game
     from textgames.game.contract import title_of
 
@@ -55,7 +42,7 @@ def facts_of(name: str) -> list[object]:
         compiled = compile_game(game, limit=MOST_STATES)
     except InputError:
         return [title_of(game), None, None, None, None]
-    statistics = compiled_statistics(game, compiled)
+    statistics = statistics_of(game, compiled)
     source = Source(game)
     rewards = [source.reward(ending) for ending in compiled.endings]
     endings = f"{len(rewards)} from {min(rewards):g} to {max(rewards):g}"
