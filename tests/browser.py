@@ -65,7 +65,7 @@ class PageServer:
         }
         environment["PYTHONPATH"] = str(Path(__file__).parents[1])
         with (self.folder / "errors").open("w") as errors:
-            pipes = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
+            pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
             self.process = subprocess.Popen(command, cwd=self.folder, env=environment, **pipes)
         assert self.process.stdout is not None
         link = self.process.stdout.readline().strip()

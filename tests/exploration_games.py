@@ -19,6 +19,8 @@ class Enumerated:
     """A game without chance that lists its outcomes."""
 
     start: Any
+    look: Any  # of a subclass
+    outcomes: Any
 
     def reset(self, seed=None):
         self.state = self.start

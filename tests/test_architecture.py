@@ -278,6 +278,7 @@ def lines_of(source):
     """The lines of a function without its docstring and blank lines."""
     lines = textwrap.dedent(source).splitlines()
     function = ast.parse("\n".join(lines)).body[0]
+    assert isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
     first = function.body[0]
     if ast.get_docstring(function):
         del lines[first.lineno - 1 : first.end_lineno]

@@ -63,7 +63,7 @@ def wheels(tmp_path_factory):
     out = tmp_path_factory.mktemp("wheels")
     ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
     options = [*OFFLINE, "--no-build-isolation", "--wheel-dir", out]
-    paths = {}
+    paths: dict[str, Path] = {}
     for name, folder in FOLDERS.items():
         shutil.copytree(folder, copy / name, ignore=ignore)
         subprocess.run([*PIP, "wheel", *options, copy / name], check=True)

@@ -8,6 +8,7 @@ import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_an_unreadable_reply_is_an_empty_answer(body, kind, ask):
 
 @pytest.mark.parametrize("status", [400, 401, 404, 500])
 def test_a_refusal_is_one_sentence_without_the_key(status, ask):
-    echo = (status, {"error": {"message": f"{'x' * 190} {KEY}"}}, {})
+    echo: Any = (status, {"error": {"message": f"{'x' * 190} {KEY}"}}, {})
     with serving(echo) as server, pytest.raises(drrn.InputError, match=str(status)) as error:
         ask(server)
     assert KEY[:5] not in str(error.value) and error.value.__cause__ is None

@@ -1,5 +1,7 @@
 """Q-learning by hand: targets, exploration, the replay buffer, mini-batches."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -95,7 +97,7 @@ def test_a_full_replay_buffer_overwrites_the_oldest():
 
 
 def test_a_full_replay_buffer_stores_the_whole_oldest_episode_for_its_n_step_rewards():
-    long = ([(state, [0], 0, float(state)) for state in range(5)], (9, []))
+    long: Any = ([(state, [0], 0, float(state)) for state in range(5)], (9, []))
     buffer = ReplayBuffer(3, 1.0, n_steps=2)
     for _ in range(3):
         buffer.add(steps_of(long))

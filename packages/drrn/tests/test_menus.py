@@ -172,7 +172,7 @@ def test_values_of_episode_memory_do_not_depend_on_the_width_limit(monkeypatch):
 @pytest.mark.parametrize("paper", [True, False])
 @pytest.mark.parametrize("wrap", [Hall, lambda: Stepped(Hall())], ids=["compiled", "stepped"])
 def test_a_game_with_a_wide_page_is_trained_by_every_kind_of_play(wrap, paper):
-    small = {"rounds": 2, "episodes_per_round": 30, "replicas": 2, "hidden": 8}
+    small: dict[str, Any] = {"rounds": 2, "episodes_per_round": 30, "replicas": 2, "hidden": 8}
     trainer = drrn.trainer(wrap(), paper=paper, evaluation_episodes=5, **small)
     assert [len(result.evaluations) for result in trainer.train()] == [6, 6]
     state = trainer.state()

@@ -270,9 +270,10 @@ def test_where_pages_never_repeat_texts_are_dropped_and_exploration_continues(mo
     }
     trainer = drrn.trainer(Unrepeated(), **settings)
     for _ in trainer.train():
-        assert not any(recurs(memory, memory.texts) for memory in trainer.learner.memories)
+        memories: Any = trainer.learner.memories
+        assert not any(recurs(memory, memory.texts) for memory in memories)
         assert len(trainer.store.states) < 700
-    memory = trainer.learner.memories[0]
+    memory: Any = trainer.learner.memories[0]
     doors = memory.links[memory.link_of_step]
     assert len(memory) <= 100 and set(doors.tolist()) == {0, 1, 2}
 

@@ -1,6 +1,7 @@
 """What a run records about its learning: learning.json."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_a_run_without_a_record_is_resumed_and_a_damaged_record_is_refused(tale,
 
 
 def test_a_run_of_python_is_recorded_if_its_caller_asks_for_it(tale, tmp_path):
-    small = {"rounds": 3, "hidden": 6, "episodes_per_round": 8, "updates": 3}
+    small: dict[str, Any] = {"rounds": 3, "hidden": 6, "episodes_per_round": 8, "updates": 3}
     trainer = drrn.trainer(str(tale), **small)
     next(trainer.train())
     trainer.save(tmp_path / "run")

@@ -293,7 +293,9 @@ def test_published_rows_have_the_settings_of_the_plan(game):
     names = [name for each, name in results.jobs() if each == game and name in VARIANTS]
     assert len(names) > 5
     for name in names:
-        actual = results.record(game, name)["wanted"]
+        record = results.record(game, name)
+        assert record is not None
+        actual = record["wanted"]
         plan = settings_of(game, VARIANTS[name], opened, Scale()).flat()
         del plan["vectors"]  # a file: rows have its digest
         assert difference({key: actual[key] for key in actual if key in plan}, plan) is None, name
@@ -309,7 +311,13 @@ def test_a_setting_of_all_jobs_is_accepted_for_models_that_do_not_use_it():
 
 # --- recipes
 
-BY_Q = {"updates": 100, "average": None, "optimiser": "sgd", "learning_rate": None, "survey": False}
+BY_Q: dict[str, Any] = {
+    "updates": 100,
+    "average": None,
+    "optimiser": "sgd",
+    "learning_rate": None,
+    "survey": False,
+}
 BY_Q |= {"rate_end": None, "batch_size": 32, "state_dropout": 0.0, "action_dropout": 0.0}
 BY_Q |= {"action_noise": 0.0, "vectors_noise": 0.0, "vectors_scale": 1.0, "learner": "q-learning"}
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,7 +184,7 @@ def test_the_object_is_closed_when_the_service_is_closed_or_collected(tmp_path):
 def test_services_die_with_their_parent(number):
     root = str(ROOT)
     environment = {**os.environ, "PYTHONPATH": root}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     parent = subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, **pipes)
     assert parent.stdout is not None
     pids = [int(pid) for pid in parent.stdout.readline().split()]

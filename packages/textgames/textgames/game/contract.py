@@ -118,13 +118,19 @@ class StoryGame(Protocol):
 
     shuffle: bool  # whether actions are in a new order each time
     kind: str  # such as "parser"; "" if its pages show it
-    edition: str  # what a player sees although the fingerprint leaves it out
     note: str  # what a reader of results should know about the game
     scripts: str  # code of the author, which may name passages
     step_reward: float  # for a step that does not end the game
     search_seconds: float | None  # time limit of a search of its states
     paraphrase_sets: Sequence[str]  # names of the sets of other words that its texts have
-    warnings: Sequence[str]  # what is left out of the game, a line for each kind
+
+    @property
+    def edition(self) -> str:
+        """What a player sees although the fingerprint leaves it out."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What is left out of the game, a line for each kind."""
 
     def ending_at(self, state: Any) -> str:
         """Return the name of the ending at a state."""
@@ -221,13 +227,19 @@ class StoryDefaults:
 
     shuffle = False
     kind: str = ""
-    edition: str = ""
     note: str = ""
     scripts: str = ""
     step_reward: float = 0.0
     search_seconds: float | None = None
     paraphrase_sets: Sequence[str] = ()
-    warnings: Sequence[str] = ()
+
+    @property
+    def edition(self) -> str:
+        return ""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        return ()
 
     def ending_at(self, state: Any) -> str:
         return THE_END
