@@ -5,12 +5,12 @@ import pytest
 import textgames
 from storytest.map.story_map import story_map
 from storytest.playtest.evidence import Evidence
-from storytest.playtest.findings import last_words
 from storytest.playtest.playtest import gather, inspect_game
 from storytest.playtest.solve import ShortestPaths, walkthrough
 from storytest.playtest.survey import compiled_statistics, explore
 from tests.stories import open_story
 from textgames.openers import BUILT_IN
+from textgames.wording import last_words
 
 TALE = """\
 :: Start

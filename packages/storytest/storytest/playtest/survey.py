@@ -8,12 +8,12 @@ import numpy as np
 from storytest.authored import EXPLORE_LIMIT, Explorable, explorable, paraphrases_of
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.evidence import EndingRecord, Evidence, Pages
-from storytest.playtest.findings import Statistics, last_words
+from storytest.playtest.findings import Statistics
 from storytest.twine.retelling import is_retelling
 from storytest.twine.rules import distance
 from textgames.compiled.game import Compiled
 from textgames.game.contract import Game
-from textgames.wording import words
+from textgames.wording import last_words, words
 
 
 def explore(
