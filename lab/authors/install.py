@@ -9,6 +9,7 @@ and <<display>>.
 The simulator is Python 2: its source is parsed to a syntax tree, which is read and never executed.
 """
 
+import argparse
 import ast
 import hashlib
 import io
@@ -327,6 +328,16 @@ _SUMS = resources.files("lab.authors").joinpath("published.sha256").read_text(en
 PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.splitlines())}
 
 
+def run(options: argparse.Namespace) -> None:
+    """Install the games, and print what they were made from."""
+    before = added.origin_if_sound()
+    origin = add_games(options.path, as_published=options.as_published)
+    what = "installed" if before is None else "installed again"
+    print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
+    if before is not None and before != origin:
+        print(f"before: {before}")
+
+
 def add_games(clone: Path, *, as_published: bool = False) -> Origin:
     """Install both games from a clone.
 
@@ -452,7 +463,7 @@ def rewards_toml(tree: ast.Module, name: str, story: Story, *, published: bool) 
                 missed = otherwise if published else None
                 rules += _rules(story, *_words(test), literal(reward), missed)
     kind = "the published code" if published else "the paper"
-    lines = [f"# Written by `drrn games add`; rewards as in {kind}."]
+    lines = [f"# Written by `python -m lab games`; rewards as in {kind}."]
     lines += [f"title = {_quoted(TITLES[name])}", f'story = "{name}.twee"']
     if name == "machine-of-death":
         lines.append(f'paraphrases = "{name}.paraphrases.tsv"')

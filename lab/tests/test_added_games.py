@@ -9,6 +9,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from lab.__main__ import main as lab_main
 from lab.authors.install import add_games, read_sources
 from storytest import added
 from storytest.authored import paraphrases_of
@@ -130,21 +131,19 @@ def test_the_error_for_a_missing_game_names_the_installation(capsys):
     assert '"saving-john"' in capsys.readouterr().err
 
 
-def test_games_lists_the_installed_games_and_the_source_of_their_rewards(
-    capsys, imitation, shared_compile_cache
-):
+def test_games_lists_the_installed_games(capsys, imitation, shared_compile_cache):
     main(["games"])
     assert "not installed" in capsys.readouterr().out
     with treat_as_published(imitation):
-        assert main(["games", "add", str(imitation), "--as-published"]) == 0
-    assert "installed: sources" in capsys.readouterr().out
+        assert lab_main(["games", str(imitation), "--as-published"]) == 0
+    installed = capsys.readouterr().out
+    assert "installed: sources" in installed and "rewards of the published code" in installed
     main(["games"])
     lines = capsys.readouterr().out.splitlines()
     (first,) = (line for line in lines if line.startswith("saving-john  "))
     (second,) = (line for line in lines if line.startswith("machine-of-death  "))
     assert first.split()[1:3] == ["Saving", "John"]
-    assert "hypertext" in second and "stochastic" in second
-    assert any(line.endswith(", rewards of the published code") for line in lines)
+    assert second.split()[-1].isdecimal()
 
 
 def test_a_run_records_the_hash_of_the_sources_of_its_game(imitation, tmp_path):
@@ -167,7 +166,7 @@ def test_adding_the_same_files_again_changes_nothing_and_reports_it(capsys, home
     add_imitation(imitation)
     before = files_of(home)
     with treat_as_published(imitation):
-        assert main(["games", "add", str(imitation)]) == 0
+        assert lab_main(["games", str(imitation)]) == 0
     assert "installed again" in capsys.readouterr().out
     assert files_of(home) == before
 
@@ -176,7 +175,7 @@ def test_other_files_replace_the_games_and_report_the_old_ones(capsys, home, imi
     first = add_imitation(imitation)
     write_clone(imitation, CROSSING.replace("The river is wide.", "The river is a mile wide."))
     with treat_as_published(imitation):
-        assert main(["games", "add", str(imitation)]) == 0
+        assert lab_main(["games", str(imitation)]) == 0
     output = capsys.readouterr().out
     assert "installed again" in output and f"before: sources {first.sha256[:12]}" in output
     assert drrn.make("machine-of-death").reset(0).text.startswith("The river is a mile wide.")
@@ -202,7 +201,7 @@ def test_the_hash_ignores_line_endings(imitation):
 
 
 def test_files_that_differ_from_the_published_ones_are_rejected(capsys, home, imitation):
-    assert main(["games", "add", str(imitation)]) == 2
+    assert lab_main(["games", str(imitation)]) == 2
     output = capsys.readouterr().err
     assert "differs" in output and f"checkout 936b583 -- {SIMULATOR}" in output
     assert not home.exists()

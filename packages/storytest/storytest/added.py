@@ -16,7 +16,7 @@ from textgames.openers import ADDED
 
 NAMES = ADDED
 REPOSITORY = "jvking/text-games"
-HOW = f"git clone https://github.com/{REPOSITORY}, then drrn games add text-games"
+HOW = f"git clone https://github.com/{REPOSITORY}, then python -m lab games text-games"
 
 
 @dataclass(frozen=True)

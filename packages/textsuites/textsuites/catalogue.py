@@ -91,16 +91,6 @@ def has_java() -> bool:
     return shutil.which("java") is not None
 
 
-def install_command() -> str:
-    """The command that installs what is missing, Java included. "" if nothing is."""
-    missing = [suite.name for suite in SUITES.values() if not suite.installed]
-    extras = "suites" if len(missing) == len(SUITES) else ",".join(missing)
-    commands = [] if has_java() else [JAVA_COMMAND]
-    if missing:
-        commands.append(f"pip install 'drrn[{extras}]'")
-    return " && ".join(commands)
-
-
 @dataclass(frozen=True)
 class SuiteChoice:
     """A game of a suite with its options."""

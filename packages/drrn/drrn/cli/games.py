@@ -1,158 +1,39 @@
-"""`drrn games` and `drrn formats`: list what is installed, and add more."""
+"""`drrn games`: list the games that have a name."""
 
 import argparse
-import sys
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
-from storytest import added
+from textgames.compiled.compile import MOST_STATES, compile_game
+from textgames.diagnostics import DIAGNOSTICS
 from textgames.errors import InputError
-from textgames.files import read_toml
-from textgames.openers import BUILT_IN, WORLDS, make
-from textgames.registry import GROUPS, registered
-from textgames.terminal import table, warn
+from textgames.game.contract import title_of
+from textgames.openers import ANY_PATH, make, opener_for
+from textgames.registry import registered
+from textgames.terminal import table
 
 
 def run(options: argparse.Namespace) -> None:
-    if options.suites:
-        _print_suites()
-        return
-    papers = added.origin()
-    names = [*BUILT_IN, *WORLDS]
-    names += added.NAMES if papers else []
-    known = read_toml(Path(__file__).with_name("games.toml"))
-    rows = [[name, *_facts(name, known, str(papers))] for name in names]
+    openers = registered("opener")
+    names = {name for name in openers if name != ANY_PATH and not name.endswith(":")}
+    rows: list[list[object]] = []
     notes = []
-    for name in sorted(set(registered("game")) - {*names, *added.NAMES}):
+    for name in sorted(names | registered("game").keys()):
         try:
-            rows.append([name, *facts_of(name)])
+            rows.append(_facts(name))
         except InputError as error:
-            notes.append(f"registered in {GROUPS['game']}, but cannot be opened: {error}")
-    print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
-    where = f"not installed; to install them: {added.HOW}"
-    if papers:
-        where = f"from {added.REPOSITORY}, {papers}"
-    print("\n".join([f"\n{' and '.join(added.NAMES)}: {where}", *notes]))
-    diagnostics = ", ".join(known["diagnostics"])
+            notes.append(f"{name} cannot be opened: {error}")
+    print(table(rows, header=["name", "title", "kind", "pages"]))
+    schemes = ", ".join(sorted(name for name in openers if name.endswith(":")))
+    print("\n".join(["", *notes, f"names of other games start with: {schemes}"]))
+    diagnostics = ", ".join(DIAGNOSTICS)
     print(f"diagnostic:NAME/LEVEL (1 to 3; see docs/textgames/diagnostics.md): {diagnostics}")
 
 
-def _facts(name: str, known: Mapping[str, Any], origin: str) -> list[object]:
-    """The facts of a game from the table, unless they are of another origin."""
-    entry = known["games"][name]
-    return entry["facts"] if entry.get("origin", origin) == origin else facts_of(name)
-
-
-def facts_of(name: str) -> list[object]:
-    """Return title, kind, transitions, pages and endings. The title alone if not compilable."""
-    from storytest.playtest.coverage import Source
-    from storytest.playtest.survey import compiled_statistics
-    from textgames.compiled.compile import MOST_STATES, compile_game
-    from textgames.game.contract import title_of
-
+def _facts(name: str) -> list[object]:
+    """The name, title, kind and number of pages of a game. No pages if it cannot be compiled."""
     game = make(name)
+    kind = opener_for(name).kind.removeprefix("a ")
     try:
-        compiled = compile_game(game, limit=MOST_STATES)
+        pages = len(compile_game(game, limit=MOST_STATES).page_text)
     except InputError:
-        return [title_of(game), None, None, None, None]
-    statistics = compiled_statistics(game, compiled)
-    source = Source(game)
-    rewards = [source.reward(ending) for ending in compiled.endings]
-    endings = f"{len(rewards)} from {min(rewards):g} to {max(rewards):g}"
-    return [title_of(game), statistics.kind, statistics.transitions, statistics.pages, endings]
-
-
-def _print_suites() -> None:
-    from textsuites.catalogue import SUITES, has_java, install_command
-
-    suites = SUITES.values()
-    rows = [[s.title, s.version or "not installed", f"{s.name}:{s.example}"] for s in suites]
-    print(table(rows, header=["suite", "installed", "example"]) + "\n")
-    for suite in suites:
-        print(f"{suite.title}: {suite.repeats}.")
-    users = " and ".join(suite.title for suite in suites if suite.java)
-    print(f"\nJava: {'installed' if has_java() else 'not installed'}, needed by {users}.")
-    command = install_command()
-    print(f"To install the rest: {command}" if command else "All are installed.")
-    print("Their options, and measurements of each: docs/textgames/suites.md")
-
-
-def run_add(options: argparse.Namespace) -> None:
-    from lab.authors.install import add_games
-
-    before = added.origin_if_sound()
-    origin = add_games(options.path, as_published=options.as_published)
-    what = "installed" if before is None else "installed again"
-    print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
-    if before is not None and before != origin:
-        print(f"before: {before}")
-
-
-def run_formats(options: argparse.Namespace) -> None:
-    from storytest import formats
-
-    rows = []
-    for each in formats.library_formats():
-        name = each.key
-        try:
-            name = each.read().name
-        except InputError as error:
-            warn(f"this story format cannot be used: {error}")
-        rows.append([name, each.version, each.path])
-    if rows:
-        print(table(rows, header=["name", "version", "file"]))
-    else:
-        folder = formats.formats_folder()
-        print(f"no story formats in {folder}; add one by name: drrn formats add sugarcube")
-
-
-def run_add_formats(options: argparse.Namespace) -> None:
-    errors = []
-    for name in options.names:
-        try:
-            _add_format(name, options.replace)
-        except InputError as error:  # the others are added nevertheless
-            errors.append(str(error))
-    if errors:
-        raise InputError("; ".join(errors))
-
-
-def _add_format(name: str, replace: bool) -> None:
-    from storytest import packages
-
-    path = Path(name)
-    if path.exists() or path.suffix == ".js" or len(path.parts) > 1:
-        _add_files(path, replace)
-        return
-    *newer, last = packages.downloads_of(name)
-    for download in newer:
-        try:
-            print(_fetch(download, replace))
-            return
-        except InputError as error:
-            warn(f"{error}; another source or an older version is tried")
-    print(_fetch(last, replace))
-
-
-def _fetch(download: Any, replace: bool) -> str:
-    from storytest import formats, packages
-
-    if sys.stderr.isatty():
-        warn(f"fetching {download} …")
-    if download.name == packages.INK:
-        return packages.add_ink(download)
-    return ": ".join(map(str, formats.fetch_format(download, replace=replace)))
-
-
-def _add_files(path: Path, replace: bool) -> None:
-    from storytest import formats
-
-    additions = formats.add_formats(path, replace=replace)
-    for story_format, what in additions:
-        if story_format is None:
-            warn(f"skipped: {what}")
-        else:
-            print(f"{story_format}: {what}")
-    if not any(story_format for story_format, _ in additions):
-        raise InputError(f"{path}: none of its formats could be added")
+        pages = None
+    return [name, title_of(game), kind, pages]
