@@ -3,7 +3,7 @@
     python benchmarks/stories.py FOLDER LIST.tsv [--episodes 2] [--clicks 40] [--states] [--only NAME ...]
 
 FOLDER has a folder for each story of the list, with the published HTML file. Needs
-`pip install 'drrn[stories-benchmark]'` and a Chromium of the system (--chromium PATH).
+`pip install playwright` and a Chromium of the system (--chromium PATH).
 """
 
 from __future__ import annotations

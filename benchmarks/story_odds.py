@@ -4,7 +4,7 @@
 
 Each ending's share of the games is compared with its exact probability, in standard errors. Some games are played in one
 engine from start to end, without restoring or caching: every page that they show must be one that the compiled game can
-show there. Needs `pip install 'drrn[twine]'`.
+show there. Needs storytest.
 """
 
 from __future__ import annotations

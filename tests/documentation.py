@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from drrn.cli import main
+from tests.commands import main
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
-from drrn.cli import main
+from tests.commands import main
 
 Cut = tuple[float, int, str]  # position as a fraction, length, replacement
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from drrn.cli import main
 from drrn.runs import storage, tensors
+from tests.commands import main
 from textgames.files import json_bytes
 
 FEW = "--hidden 6 --rounds 3 --episodes-per-round 8 --evaluation-episodes 4 --replicas 2".split()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from drrn.cli import main
+from tests.commands import main
 from tests.stories import open_hosted
 
 PAGE = "<html><head><title>{{STORY_NAME}}</title></head><body>{{STORY_DATA}}</body></html>"

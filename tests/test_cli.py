@@ -15,11 +15,11 @@ from unittest import mock
 import pytest
 
 import drrn.cli
-from drrn.cli import main
 from drrn.settings import all_settings
 from lab.experiments.plan import EXPERIMENTS, ON_REQUEST
 from storytest.authored import EXPLORE_LIMIT
 from storytest.twine.story_game import TwineGame
+from tests.commands import main
 from textgames import scores
 from textgames.compiled.compile import LIMIT, MEMORY
 from textgames.files import read_toml
@@ -288,7 +288,7 @@ def test_the_module_runs_without_optional_packages():
     code = f"""
 import sys
 sys.modules.update(dict.fromkeys({missing}))
-from drrn.cli import main
+from tests.commands import main
 sys.exit(main(["games"]) or main({play}))
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -328,10 +328,8 @@ def test_the_declared_commands_agree_with_the_library():
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_declared_command_has_its_function(name):
-    for table in (COMMANDS[name], COMMANDS[name].get("add")):
-        if table:
-            module, _, function = table["run"].partition(":")
-            assert callable(getattr(importlib.import_module(f"drrn.cli.{module}"), function))
+    module, _, function = COMMANDS[name]["run"].partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
 
 
 @pytest.mark.parametrize(

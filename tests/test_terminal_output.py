@@ -12,7 +12,7 @@ import pytest
 
 import drrn
 from drrn.__main__ import start
-from drrn.cli import main
+from tests.commands import main
 from tests.runs import train
 from textgames.document import Cell, Document, Section, Table, to_markdown
 from textgames.wording import visible

@@ -15,12 +15,13 @@ import pytest
 
 import drrn
 from drrn.arena.players import KINDS
-from drrn.cli import PROGRAM, main, parser
+from drrn.cli import PROGRAM, parser
 from drrn.experiments import cluster
 from drrn.runs.config import CODE_SETTINGS, versions
 from drrn.sentences import open_sentences
 from drrn.settings import Settings, all_settings
 from lab.experiments.job import Job
+from tests.commands import main
 from tests.fuzz_runs import Hub
 from tests.runs import SMALL, rehash, train
 from textgames import registry
@@ -477,6 +478,7 @@ def test_a_game_may_be_code_but_the_name_of_a_file_is_not(import_folder, monkeyp
     (import_folder / "canary:Own").touch()
     main(["inspect", "canary:Own"])
     main(["runs", "canary:Own"])  # as the shell expands `drrn runs *`
+    main(["arena", "long-watch", "--player", "canary:Own", "--episodes", "1"])
     assert registry.trusted() == []
     (import_folder / "canary:Own").unlink()
     main(["inspect", "canary:Own"])

@@ -45,7 +45,7 @@ assert memory() == 0
 def test_a_story_is_tested_without_modules_of_unix(tmp_path):
     pytest.importorskip("uvicorn")
     code = """
-from drrn.cli import main
+from tests.commands import main
 sys.exit(main(["test", "long-watch", "--seconds", "5"]))
 """
     result = run(code, tmp_path)

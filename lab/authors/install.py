@@ -328,16 +328,6 @@ _SUMS = resources.files("lab.authors").joinpath("published.sha256").read_text(en
 PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.splitlines())}
 
 
-def run(options: argparse.Namespace) -> None:
-    """Install the games, and print what they were made from."""
-    before = added.origin_if_sound()
-    origin = add_games(options.path, as_published=options.as_published)
-    what = "installed" if before is None else "installed again"
-    print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
-    if before is not None and before != origin:
-        print(f"before: {before}")
-
-
 def add_games(clone: Path, *, as_published: bool = False) -> Origin:
     """Install both games from a clone.
 
@@ -499,3 +489,13 @@ def _words(test: ast.expr) -> tuple[str, str]:
 def _quoted(text: str) -> str:
     """A TOML string, which has the form of a JSON string."""
     return json.dumps(text, ensure_ascii=False)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Install the games from a clone of the authors' repository."""
+    before = added.origin_if_sound()
+    origin = add_games(options.path, as_published=options.as_published)
+    what = "installed" if before is None else "installed again"
+    print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
+    if before is not None and before != origin:
+        print(f"before: {before}")

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.cli import main
-from lab.__main__ import main as lab_main
 from lab.authors.install import add_games, read_sources
 from storytest import added
 from storytest.authored import paraphrases_of
 from storytest.twine.rules import read_paraphrases
+from tests.commands import main
 from tests.imitated_twee import write_twee
 from tests.imitation import CROSSING, add_imitation, pickled_words, treat_as_published, write_clone
 from tests.stories import open_story
@@ -135,7 +134,7 @@ def test_games_lists_the_installed_games(capsys, imitation, shared_compile_cache
     main(["games"])
     assert "not installed" in capsys.readouterr().out
     with treat_as_published(imitation):
-        assert lab_main(["games", str(imitation), "--as-published"]) == 0
+        assert main(["games", "add", str(imitation), "--as-published"]) == 0
     installed = capsys.readouterr().out
     assert "installed: sources" in installed and "rewards of the published code" in installed
     main(["games"])
@@ -166,7 +165,7 @@ def test_adding_the_same_files_again_changes_nothing_and_reports_it(capsys, home
     add_imitation(imitation)
     before = files_of(home)
     with treat_as_published(imitation):
-        assert lab_main(["games", str(imitation)]) == 0
+        assert main(["games", "add", str(imitation)]) == 0
     assert "installed again" in capsys.readouterr().out
     assert files_of(home) == before
 
@@ -175,7 +174,7 @@ def test_other_files_replace_the_games_and_report_the_old_ones(capsys, home, imi
     first = add_imitation(imitation)
     write_clone(imitation, CROSSING.replace("The river is wide.", "The river is a mile wide."))
     with treat_as_published(imitation):
-        assert lab_main(["games", str(imitation)]) == 0
+        assert main(["games", "add", str(imitation)]) == 0
     output = capsys.readouterr().out
     assert "installed again" in output and f"before: sources {first.sha256[:12]}" in output
     assert drrn.make("machine-of-death").reset(0).text.startswith("The river is a mile wide.")
@@ -201,7 +200,7 @@ def test_the_hash_ignores_line_endings(imitation):
 
 
 def test_files_that_differ_from_the_published_ones_are_rejected(capsys, home, imitation):
-    assert lab_main(["games", str(imitation)]) == 2
+    assert main(["games", "add", str(imitation)]) == 2
     output = capsys.readouterr().err
     assert "differs" in output and f"checkout 936b583 -- {SIMULATOR}" in output
     assert not home.exists()

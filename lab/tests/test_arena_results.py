@@ -1,15 +1,12 @@
 """The experiment arena: agents are trained, players compete, and the report agrees with the rows."""
 
-from pathlib import Path
-
 import pytest
 
-import drrn
 from drrn.arena.tournament import read_all
-from drrn.cli import main
 from lab.experiments.plan import PAPER, PLAN
+from tests.commands import main
+from tests.source_code import ROOT
 
-ROOT = Path(drrn.__file__).parent.parent
 FEW = ["rounds=2", "episodes_per_round=10", "evaluation_episodes=5"]
 
 

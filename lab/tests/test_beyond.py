@@ -8,7 +8,6 @@ import shutil
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.settings import STRONG_CHANGES
 from drrn.vectors import open_vectors
 from lab.experiments.job import Job, hashes_of
@@ -28,6 +27,7 @@ from lab.reports.beyond import strong_table
 from lab.reports.paper import headline_table
 from lab.reports.report import page_text, read_rows
 from lab.reports.result_set import ResultSet
+from tests.commands import main
 from tests.experiment_jobs import assert_interrupted_job_matches
 from textgames.document import Cell
 

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +17,12 @@ from lab.reports import paper
 from lab.reports.report import differences, page_text, read_rows, results_text, settings_table
 from lab.reports.result_set import ResultSet, Summary, predictive_r2, squared_correlation
 from tests.paper_games import PAPER_GAMES
+from tests.source_code import ROOT
 from textgames.compiled.compile import compile_game
 from textgames.document import markdown_block
 from textgames.errors import InputError
 from textgames.wording import words
 
-ROOT = Path(drrn.__file__).parent.parent
 PAGES = ("beyond", "diagnostics", "arena")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SETTINGS = {**PAPER.flat(), "final_softmax": 1000, "final_greedy": 200}

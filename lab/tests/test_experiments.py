@@ -10,23 +10,22 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.runs.embeddings import plane
 from lab.experiments.job import Job, hashes_of
 from lab.experiments.plan import BEST, TABLE, VARIANTS, Scale, settings_of, variants_of
 from lab.experiments.results import EVALUATIONS, Results, difference
 from lab.reports import figures
+from tests.commands import main
 from tests.experiment_jobs import InProcessWorkers
+from tests.source_code import ROOT
 from textgames.errors import InputError
 from textgames.files import write_atomically
 
-ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 3, "episodes_per_round": 100, "epochs": 1, "evaluation_episodes": 5}
 SET = [f"{name}={value}" for name, value in TINY.items()]
 COMMAND = ["reproduce", "--quick", "--games", "long-watch", "--jobs", "1", "--set", *SET]
@@ -375,11 +374,11 @@ def test_the_report_is_deterministic(results):
 
 def test_without_matplotlib_the_error_names_the_installation(results, monkeypatch, capsys):
     def require_missing(module, extra):
-        raise InputError(f"{module} is not installed: pip install 'drrn[{extra}]'")
+        raise InputError(f"{module} is not installed: pip install {extra}")
 
     monkeypatch.setattr(figures, "require", require_missing)
     assert main(["report", "--out", str(results)]) == 2
-    assert "pip install 'drrn[plot]'" in capsys.readouterr().err
+    assert "pip install matplotlib" in capsys.readouterr().err
     assert main(["report", "--out", str(results), "--check"]) == 0  # a comparison draws nothing
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.playing.survey import PARSER_GAME
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
@@ -27,6 +26,7 @@ from lab.experiments.plan import (
     variants_of,
 )
 from lab.reproduce import experiment_games, published_games, suite_games
+from tests.commands import main
 from tests.experiment_jobs import assert_interrupted_job_matches
 from tests.suite_files import game_file
 from textgames.game.contract import close, training_of
@@ -244,7 +244,7 @@ def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monke
     text = capsys.readouterr().err
     assert text.count("\n") == 6
     assert "twx:coin" in text
-    assert "TextWorldExpress is not installed: pip install 'drrn[twx]'" in text
+    assert "TextWorldExpress is not installed: pip install textworld-express" in text
     assert "textworld is skipped: it needs the file" in text
     assert "--jericho FILE" in text
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from lab.experiments.results import Results
 from storytest import added
 from storytest.twine.rules import read_paraphrases
+from tests.commands import main
 from tests.imitation import add_imitation
 from tests.stories import open_story
 from textgames.compiled.memoryless import best_memoryless, fixed_point

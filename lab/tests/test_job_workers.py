@@ -10,6 +10,7 @@ from drrn.experiments.workers import Event, Processes, Workers, in_order
 from drrn.settings import Settings, all_settings
 from lab.experiments.job import Job, hashes_of
 from lab.experiments.plan import TABLE, VARIANTS, Scale, settings_of
+from tests.source_code import ROOT
 
 GAME = drrn.make("long-watch")
 TINY = Scale(seeds=1, overrides={"rounds": 1, "episodes_per_round": 1})
@@ -109,7 +110,8 @@ def test_a_job_whose_process_dies_fails_and_another_process_runs_the_rest(tmp_pa
     )
     hashes = hashes_of(drrn.make("mortal:Game"))
     bad = replace(JOB, root=tmp_path, source="mortal:Game", game="mortal", hashes=hashes)
-    with Processes(1) as workers:
+    workers = Processes(1)
+    with workers:
         assert not workers.idle
         events = list(workers.run([bad, replace(JOB, root=tmp_path)]))
     ends = [event for event in events if event.kind in ("failed", "done", "lost")]
@@ -120,7 +122,7 @@ def test_a_job_whose_process_dies_fails_and_another_process_runs_the_rest(tmp_pa
 
 def published_jobs():
     """Yield the jobs of the published results, and the seconds that each of them took."""
-    rows = Path(drrn.__file__).parent.parent / "results" / "rows"
+    rows = ROOT / "results" / "rows"
     for path in sorted(rows.glob("*/*.json")):
         record = json.loads(path.read_text())
         values = record["wanted"]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.runs.intervals import (
     interquartile_interval,
     interquartile_mean,
@@ -24,6 +23,7 @@ from lab.experiments.measure import facts
 from lab.experiments.results import Results
 from lab.reports.published import JOBS, published_blocks, published_scores
 from lab.reports.result_set import ResultSet
+from tests.commands import main
 from tests.source_code import ROOT
 from tests.suite_files import open_suite
 from textgames.document import Cell, Table

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.text import Store
 from lab.experiments.measure import wording_rows
 from lab.experiments.plan import PLAN
+from tests.commands import main
 from tests.documentation import ROOT
 from textgames.compiled import solve
 from textgames.compiled.compile import compile_game

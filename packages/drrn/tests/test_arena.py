@@ -30,9 +30,9 @@ from drrn.arena.players import (
 )
 from drrn.arena.report import Report
 from drrn.arena.tournament import Rows, play, read_all, specs_of
-from drrn.cli import main
 from drrn.runs.intervals import interval_of_mean
 from lab.experiments.results import mark
+from tests.commands import main
 from tests.source_code import ROOT
 from textgames import registry
 from textgames.compiled.oracle import SolvedCompiled, solve_game, values_within
@@ -240,9 +240,11 @@ def say_first(text, actions, history):
 def test_functions_are_players(solved, tmp_path, monkeypatch):
     options = Options(tmp_path)
     names = ("choose_last", "say_first")
-    monkeypatch.setenv(registry.TRUSTED, " ".join(f"tests.test_arena:{name}" for name in names))
+    monkeypatch.setenv(
+        registry.TRUSTED, " ".join(f"packages.drrn.tests.test_arena:{name}" for name in names)
+    )
     for name in names:
-        player = open_player(f"mine=tests.test_arena:{name}", options)
+        player = open_player(f"mine=packages.drrn.tests.test_arena:{name}", options)
         assert player.name == "mine"
         result = player.play(solved("long-watch"), 0)
         assert all(decision.readable for decision in result.decisions)
@@ -435,7 +437,10 @@ def test_texts_can_be_hashed(solved, tmp_path):
 def test_the_command_writes_rows_a_table_and_a_page(tmp_path, capsys):
     out = tmp_path / "out"
     command = ["arena", "long-watch", "--episodes", "3", "--paraphrased", "--out", str(out)]
-    assert main([*command, "--player", "random", "last=tests.test_arena:choose_last"]) == 0
+    assert (
+        main([*command, "--player", "random", "last=packages.drrn.tests.test_arena:choose_last"])
+        == 0
+    )
     printed = capsys.readouterr().out
     assert "long-watch" in printed and "last" in printed
     page = (out / "arena.html").read_text()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.playing import stepped_rollouts
 from drrn.text import Vocabulary
+from tests.commands import main
 from tests.sample_games import Dice, Walk
 from tests.trainings import SMALL, Stepped, same_weights
 from textgames.game.contract import Observation
@@ -38,7 +38,9 @@ class Endless:
         return Observation(f"page {Endless.pages} of the book", (f"turn {Endless.pages}", "wait"))
 
 
-@pytest.mark.parametrize("settings", [{}, {"model": "max-action"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, pytest.param({"model": "max-action"}, marks=pytest.mark.full)], ids=str
+)
 def test_texts_that_no_learner_uses_are_forgotten(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 100)
     small = {**SMALL, "rounds": 3, "episodes_per_round": 16, "replicas": 1}

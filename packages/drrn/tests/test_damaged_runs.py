@@ -11,11 +11,11 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from drrn.cli import main
 from drrn.runs import storage, tensors
 from drrn.runs.run import Run
+from tests.commands import main
 from tests.fuzz_runs import Hub
-from tests.runs import rehash, results_of, resume_command, same_results, train
+from tests.runs import rehash, results_of, resume_command, train
 from tests.stories import FORK, REWARDS
 from textgames.errors import InputError
 from textgames.files import json_or_none, write_atomically
@@ -386,8 +386,3 @@ def test_runs_are_found_by_their_files(run, tmp_path):
     shutil.copytree(run, tmp_path / "a/run")
     shutil.copytree(run, tmp_path / "a/b/c/d/run")
     assert {each.folder for each in Run.find(tmp_path)} == {run, tmp_path / "a/run"}
-
-
-def test_results_of_two_runs_of_one_command_are_the_same(trained, tmp_path):
-    assert train(trained.parent / "tale.toml", tmp_path / "again", "--rounds", "2") == 0
-    assert same_results(results_of(trained), results_of(tmp_path / "again"))

@@ -5,10 +5,10 @@ import json
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.playing.evaluation import choose_policy
 from drrn.runs.run import Run
 from drrn.settings import CANDIDATES
+from tests.commands import main
 from tests.runs import SMALL_STRONG, rehash, resume_command, train
 from tests.sample_games import Doors
 from tests.trainings import rollouts_of

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.experiments import diagnose
 from drrn.experiments.agents import agent_settings
 from drrn.experiments.diagnose import Budget, Trial, share_of, sizes
@@ -17,6 +16,7 @@ from drrn.experiments.radar import radar, share_table, shares_of
 from drrn.experiments.results import TRIALS, to_csv
 from lab.experiments import diagnose as published
 from lab.experiments.plan import Scale
+from tests.commands import main
 from tests.documentation import ROOT
 from textgames.diagnostics import DIAGNOSTICS
 

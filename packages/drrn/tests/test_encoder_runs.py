@@ -30,7 +30,7 @@ def encoder_settings(encoder, tmp_path):
     if "vectors" in encoder:
         settings["vectors"] = str(vector_file(tmp_path))
     if encoder == "sentence":
-        settings["sentences"] = "tests.test_encoder_runs:letters"
+        settings["sentences"] = "packages.drrn.tests.test_encoder_runs:letters"
     return settings
 
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import drrn
-from drrn.cli import main
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import QLearning
 from drrn.models import Encoder, Pages, Shape, TextVectors, build_model, encoder_of
@@ -15,6 +14,7 @@ from drrn.runs.agent import Agent
 from drrn.settings import ENCODERS, Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
+from tests.commands import main
 from tests.models import ACTIONS, CPU, STATES, error_falls, random_batches, taken_pages
 from tests.runs import train
 from tests.source_code import ROOT
@@ -131,7 +131,7 @@ def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
 
 def test_a_run_with_an_own_encoder_is_saved_loaded_and_resumed(fork, tmp_path):
     settings = {
-        "encoder": "tests.test_encoders:GatedMean",
+        "encoder": "packages.drrn.tests.test_encoders:GatedMean",
         "optimiser": "adam",
         "learning_rate": 0.01,
         **SMALL,
@@ -165,7 +165,7 @@ def test_the_error_for_vectors_of_a_wrong_shape_has_both_shapes(fork):
 
 def test_a_function_is_not_an_encoder(fork):
     with pytest.raises(drrn.InputError, match="must be a subclass of drrn"):
-        drrn.trainer(fork, paper=True, encoder="tests.test_encoders:gated_model")
+        drrn.trainer(fork, paper=True, encoder="packages.drrn.tests.test_encoders:gated_model")
 
 
 def agent_that_read(encoder, vectors, texts, **shape):

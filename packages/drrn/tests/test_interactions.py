@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.progress import Progress
 from drrn.settings import Settings
+from tests.commands import main
 from tests.episodes import steps_of
+from tests.runs import train
 from tests.suite_files import open_suite
 from tests.trainings import SMALL
 from textgames.errors import InputError
@@ -196,14 +197,14 @@ def test_evaluate_plays_each_variation_of_a_fold_once(stand_ins, tmp_path, capsy
     assert entry["steps"] <= 2
 
 
-@pytest.mark.parametrize("option", ["--fold=test", "--max-steps=5"])
-def test_an_error_names_the_option_that_a_game_without_folds_lacks(tmp_path, capsys, option):
-    out = str(tmp_path / "run")
-    assert main(["train", "long-watch", "--paper", "--hidden=8", "--rounds=1", "--out", out]) == 0
-    capsys.readouterr()
-    assert main(["evaluate", out, option]) == 2
-    name = option.removeprefix("--").partition("=")[0].replace("-", "_")
-    assert f"no option {name}" in capsys.readouterr().err
+def test_an_error_names_the_option_that_a_game_without_folds_lacks(tale, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert train(tale, out, "--rounds", "1") == 0
+    for option in ("--fold=test", "--max-steps=5"):
+        capsys.readouterr()
+        assert main(["evaluate", str(out), option]) == 2
+        name = option.removeprefix("--").partition("=")[0].replace("-", "_")
+        assert f"no option {name}" in capsys.readouterr().err
 
 
 def test_a_fold_of_a_game_without_folds_is_refused(tmp_path, capsys):

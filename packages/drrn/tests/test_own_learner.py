@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.learning.learner import Learner, StepBatch
 from drrn.learning.memory import Memory
+from tests.commands import main
 from tests.episodes import steps_of
 from tests.source_code import ROOT
 from textgames.errors import InputError

@@ -16,7 +16,7 @@ from textgames.game.contract import Observation
 from textgames.wording import words
 from textgames_page.advice_worker import AdviceWorker
 
-SOURCE = "tests.test_recall:vectors"
+SOURCE = "packages.drrn.tests.test_recall:vectors"
 SYNONYMS = {"scarlet": "red", "azure": "blue", "gate": "door", "gates": "doors", "pull": "open"}
 SYNONYMS |= {"chamber": "room", "pair": "two"}
 MEANINGS = "red blue door doors open room two 0 1 2 coins bed lamp light".split()

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.runs.agent import Agent
 from drrn.runs.records import LearningRecord, _interval, positions
 from drrn.runs.run import Run
+from tests.commands import main
 from tests.runs import resume_command, train
 from tests.source_code import ROOT
 
@@ -106,10 +106,10 @@ def test_a_run_of_python_is_recorded_if_its_caller_asks_for_it(tale, tmp_path):
     run = Run(tmp_path / "run")
     reference = run.reference()
     assert reference is not None and reference.best is not None and run.learning() is None
-    record = LearningRecord.of(run, trainer.round)
+    record = LearningRecord.of(run.learning(), trainer.round)
     assert [finished.number for finished in run.train(trainer, record=record)] == [2, 3]
     assert [each["round"] for each in record_of(run.folder)["rounds"]] == [2, 3]
-    assert [each["round"] for each in LearningRecord.of(run, 2).rounds] == [2]
+    assert [each["round"] for each in LearningRecord.of(run.learning(), 2).rounds] == [2]
 
 
 def test_later_rounds_of_long_runs_are_thinned_out():

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from drrn.cli import main
+from tests.commands import main
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.runs.run import Run
 from drrn.runs.trainer import rescheduled
 from drrn.settings import Settings
+from tests.commands import main
 from tests.runs import FEW, resume_command, train
 
 FILES = (
@@ -179,7 +179,7 @@ def test_an_uncompiled_run_that_was_cut_ends_with_the_same_bytes(
     train(tale, tmp_path / "whole", *more)
     save = Run.save
 
-    def die_in_round_3(self, trainer):
+    def die_in_round_3(self, trainer, record=None):
         if trainer.round == 3:
             raise KeyboardInterrupt
         save(self, trainer)

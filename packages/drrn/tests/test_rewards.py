@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
+from tests.commands import main
 from tests.runs import FEW, resume_command
 from textgames.errors import InputError
 from textgames.files import json_bytes, write_atomically

@@ -7,8 +7,8 @@ import json
 import pytest
 import torch
 
-from drrn.cli import main
 from drrn.runs.run import Run
+from tests.commands import main
 from tests.runs import SMALL, results_of, resume_command, same_results, train
 
 
@@ -70,7 +70,7 @@ def test_a_run_interrupted_after_each_round_ends_with_the_same_results(
     train(tale, tmp_path / "whole", *options)
     save = Run.save
 
-    def save_and_stop(self, trainer):
+    def save_and_stop(self, trainer, record=None):
         save(self, trainer)
         raise KeyboardInterrupt
 

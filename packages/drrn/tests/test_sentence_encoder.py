@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.models.encoders.text_vectors import SentenceTexts
 from drrn.sentences import open_sentences
 from drrn.text import Store
+from tests.commands import main
 from tests.runs import resume_command, train
 from tests.trainings import SMALL as SMALL_TRAINING
 
@@ -48,7 +48,7 @@ def test_the_function_gets_each_text_once(fork):
     settings: dict[str, Any] = {
         **SMALL_TRAINING,
         "encoder": "sentence",
-        "sentences": "tests.test_sentence_encoder:count_letters",
+        "sentences": "packages.drrn.tests.test_sentence_encoder:count_letters",
     }
     trainer = drrn.trainer(fork, paper=True, **settings)
     list(trainer.train())
@@ -75,11 +75,11 @@ def open_trusted(name):
 )
 def test_a_function_that_returns_invalid_vectors_is_rejected(name, why):
     with pytest.raises(drrn.InputError, match=why):
-        open_trusted(f"tests.test_sentence_encoder:{name}")
+        open_trusted(f"packages.drrn.tests.test_sentence_encoder:{name}")
 
 
 def test_vectors_of_another_width_are_rejected():
-    encode = open_trusted("tests.test_sentence_encoder:uneven")
+    encode = open_trusted("packages.drrn.tests.test_sentence_encoder:uneven")
     with pytest.raises(drrn.InputError, match="3 numbers before, and now of 4"):
         encode(["One.", "Two."])
 
@@ -87,7 +87,7 @@ def test_vectors_of_another_width_are_rejected():
 def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     (tmp_path / "model.safetensors").touch()
-    with pytest.raises(drrn.InputError, match=r"pip install 'drrn\[sentence\]'"):
+    with pytest.raises(drrn.InputError, match=r"pip install sentence-transformers"):
         open_sentences(str(tmp_path))
 
     class SentenceTransformer:
@@ -108,7 +108,7 @@ def test_the_encoder_and_its_source_need_each_other(fork):
     with pytest.raises(drrn.InputError, match="set sentences to"):
         drrn.trainer(fork, paper=True, encoder="sentence")
     with pytest.raises(drrn.InputError, match="has an effect only with recall or encoder sentence"):
-        source = "tests.test_sentence_encoder:count_letters"
+        source = "packages.drrn.tests.test_sentence_encoder:count_letters"
         drrn.trainer(fork, paper=True, sentences=source, recall=False)
 
 
@@ -133,7 +133,7 @@ def unit_vector(text):
 def test_texts_beyond_the_size_of_the_cache_are_still_encoded_once(monkeypatch):
     monkeypatch.setattr(SentenceTexts, "most_recent", 10)
     CALLS.clear()
-    texts = SentenceTexts(open_trusted("tests.test_sentence_encoder:count_letters"))
+    texts = SentenceTexts(open_trusted("packages.drrn.tests.test_sentence_encoder:count_letters"))
     states, actions = Store.of_words(keep_texts=True).sides.values()
     for number in range(60):
         table, rows = texts.rows_of(states, np.array([states.id(f"page {number}"), 0, -1]))

@@ -63,7 +63,7 @@ def test_a_run_refuses_another_sentence_model(tmp_path, monkeypatch):
 def test_noise_applies_to_sentence_vectors(fork):
     def weights(noise):
         settings: dict[str, Any] = {"rounds": 2, "updates": 5, "action_encoder": "sentence"}
-        source = "tests.test_sentence_encoder:count_letters"
+        source = "packages.drrn.tests.test_sentence_encoder:count_letters"
         trainer = drrn.trainer(fork, sentences=source, vectors_noise=noise, **settings)
         list(trainer.train())
         return trainer.model.weights["action sentence"]

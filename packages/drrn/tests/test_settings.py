@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import drrn
-from drrn.cli import main, parser
+from drrn.cli import parser
 from drrn.cli.train import _settings
 from drrn.models import Shape, build_model
 from drrn.models.encoders.recurrent import GRUEncoder
@@ -34,6 +34,7 @@ from drrn.settings import (
 from drrn.text import Store
 from lab.experiments.plan import VARIANTS, Scale, settings_of
 from lab.experiments.results import Results, difference
+from tests.commands import main
 from tests.runs import SMALL, SMALL_STRONG, results_of, resume_command, same_results, train
 from tests.sample_games import Doors
 from tests.source_code import ROOT

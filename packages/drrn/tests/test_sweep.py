@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("optuna")
 
-from drrn.cli import main
 from drrn.experiments.results import locked_folder
 from drrn.experiments.sweep import Sweep, grid, read_space
+from tests.commands import main
 from textgames.errors import InputError
 
 SET = ["--set", "rounds=1", "episodes_per_round=8", "evaluation_episodes=4"]

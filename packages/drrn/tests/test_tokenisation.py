@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import drrn
-from drrn.cli import main
+from tests.commands import main
 from tests.paper_games import PAPER_GAMES
 from tests.sample_games import Walk
 from tests.trainings import SMALL

@@ -4,7 +4,6 @@ import csv
 import gc
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ import pytest
 import torch
 
 import drrn
-from drrn.cli import main
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
+from tests.commands import main
 from tests.runs import results_of, same_results, train
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 from tests.source_code import ROOT
@@ -334,7 +333,10 @@ class Lazy(FastQLearning):
 
 def test_a_users_learner_is_named_by_its_module(fork):
     lazy = drrn.trainer(
-        fork, paper=True, learner="tests.test_training_own_games:Lazy", **{**SMALL, "rounds": 3}
+        fork,
+        paper=True,
+        learner="packages.drrn.tests.test_training_own_games:Lazy",
+        **{**SMALL, "rounds": 3},
     )
     once = drrn.trainer(fork, paper=True, **{**SMALL, "rounds": 1})
     assert [result.transitions > 0 for result in lazy.train()] == [True, False, False]
@@ -348,7 +350,7 @@ def test_a_users_learner_is_named_by_its_module(fork):
 
 
 def test_every_command_accepts_a_users_game(tmp_path, monkeypatch, capsys, import_folder):
-    source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
+    source = (ROOT / "tests/sample_games.py").read_text(encoding="utf-8")
     (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
     small = "--updates 5 --rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
     for name, workers in (("Walk", "2"), ("Doors", "1"), ("fixed_env", "1")):

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import drrn
-from drrn.cli import main
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import QLearning
 from drrn.models import Pages, TextVectors
@@ -21,6 +20,7 @@ from drrn.settings import PAPER, Settings, settings_for
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
 from tests.bags import bag_of
+from tests.commands import main
 from tests.models import error_falls, model, pages, pages_of, random_batches, taken_pages
 from tests.runs import results_of, resume_command, same_results, train
 from tests.stories import FORK

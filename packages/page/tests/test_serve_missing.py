@@ -76,7 +76,7 @@ def test_without_the_agent_stories_are_played_and_tested(client):
         client.get("/api/settings", params={"game": game}),
         client.post("/api/runs", json={"game": game}),
     ):
-        assert answer.status_code == 400 and "pip install 'drrn[torch]'" in answer.json()["error"]
+        assert answer.status_code == 400 and "install the package drrn" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("client", [["storytest"]], indirect=True)
@@ -88,5 +88,5 @@ def test_without_stories_parser_games_are_played(client):
         client.post("/api/tests/home-world"),
         client.post("/api/games", files=[("file", ("fork.twee", FORK))]),
     ):
-        assert answer.status_code == 400 and "pip install" in answer.json()["error"]
-    assert "pip install" in client.get("/api/games/home-world").json()["reason"]
+        assert answer.status_code == 400 and "install the package" in answer.json()["error"]
+    assert "install the package" in client.get("/api/games/home-world").json()["reason"]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from starlette.exceptions import HTTPException
 
-from drrn.cli import main
 from storytest.map.story_map import story_map
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.playtest import StoryTest
+from tests.commands import main
 from tests.machine import Machine
 from tests.page_client import client_of, upload
 from tests.stories import FORK, REWARDS

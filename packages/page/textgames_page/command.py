@@ -10,7 +10,7 @@ COMMANDS = Path(__file__).with_name("commands.toml")
 
 def run(options: argparse.Namespace) -> None:
     for module in ("starlette", "uvicorn", "httptools", "python_multipart", "jinja2"):
-        require(module, "serve")
+        require(module)
     from textgames_page.app import serve
 
     if options.runs.exists() and not options.runs.is_dir():

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from textgames.errors import InputError
 
-STORIES = "Stories cannot be played or tested here: pip install 'drrn[stories]'"
-AGENTS = "Agents cannot be trained or asked here: pip install 'drrn[torch]'"
+STORIES = "Stories cannot be played or tested here: install the package storytest"
+AGENTS = "Agents cannot be trained or asked here: install the package drrn"
 
 
 @contextmanager

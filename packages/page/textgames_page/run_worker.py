@@ -78,7 +78,7 @@ def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
         progress.report("reference")
         run.ensure_reference(trainer)
         trainer.watch = progress.report
-        record = LearningRecord.of(run, trainer.round)
+        record = LearningRecord.of(run.learning(), trainer.round)
         for finished in run.train(trainer, record=record):
             print(f"round {finished.number} of {settings.rounds}", flush=True)
         run.write_card()

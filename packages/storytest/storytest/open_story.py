@@ -29,7 +29,7 @@ from textgames.game.contract import Game
 from textgames.openers import BUILT_IN, GameSpec, Opener, check_path
 
 INK = (".json", ".ink")
-INSTALL = "pip install 'drrn[twine]'"
+INSTALL = "pip install mini-racer"
 
 
 def open_story_of(spec: GameSpec) -> Game:

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.cli.annotate import annotation
 from storytest.playtest.findings import ERROR, Issue
 from storytest.playtest.playtest import inspect_game
+from tests.commands import main
 from tests.stories import open_story
 
 

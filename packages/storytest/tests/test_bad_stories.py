@@ -8,7 +8,7 @@ import pytest
 
 import textgames
 from drrn import InputError
-from drrn.cli import main
+from tests.commands import main
 from tests.stories import open_story
 
 

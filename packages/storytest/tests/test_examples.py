@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from drrn.cli import main
 from storytest.ink import open_ink
 from storytest.playtest.playtest import StoryTest
 from storytest.twine.reading import read_story
+from tests.commands import main
 from tests.source_code import ROOT
 from tests.story_formats import INK_COMPILER
 

@@ -6,10 +6,10 @@ import math
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.playtest.findings import VariableUse
 from storytest.playtest.playtest import StoryTest, inspect_game
 from storytest.playtest.report import report
+from tests.commands import main
 from textgames.document import to_html, to_markdown, to_text
 from textgames.estimate import mean_of, share_of
 from textgames.files import read_toml

@@ -1,11 +1,9 @@
 """Story formats are read without running them, installed in versions, and used to publish Twee."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-from drrn.cli import main
 from storytest import formats
 from storytest.formats import (
     StoryFormat,
@@ -23,10 +21,12 @@ from storytest.formats import (
 )
 from storytest.twine.reading import read_story, read_twee, read_twine_html
 from storytest.twine.rules import read_rules
+from tests.commands import main
+from tests.source_code import ROOT
 from tests.story_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
 from textgames.errors import InputError
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = ROOT / "examples"
 OURS = ("lighthouse-garden", "last-tram")
 TWEE = """\
 :: StoryTitle
@@ -164,7 +164,7 @@ def test_a_folder_without_a_usable_format_is_an_error(tmp_path, capsys, proofing
     (tmp_path / "in").mkdir(exist_ok=True)
     assert main(["formats", "add", str(tmp_path / "in")]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"drrn: {tmp_path / 'in'}: ")
+    assert last.startswith(f"storytest: {tmp_path / 'in'}: ")
     assert "none of its" in last or "no format.js" in last
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.playtest.budget import Budget
 from storytest.playtest.evidence import Evidence
 from storytest.playtest.helpers import Helper, Helpers
 from storytest.playtest.play import Games
 from storytest.playtest.playtest import StoryTest
+from tests.commands import main
 from tests.stories import FORK, open_hosted, open_story
 from tests.tiny_engine import tiny_story
 

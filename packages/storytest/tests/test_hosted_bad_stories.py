@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("py_mini_racer")
 
 import textgames
-from drrn.cli import main
 from storytest.hosted import browser, session
+from tests.commands import main
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
 from textgames.errors import InputError
@@ -278,7 +278,11 @@ def test_every_command_reports_one_error(capsys, command, script, message):
     Path("tale.html").write_text(hostile(script), encoding="utf-8")
     assert main([command[0], "tale.html", *command[1:]]) == 2
     error = capsys.readouterr().err.strip()
-    assert error.startswith("drrn: ") and "tale.html, at its start: " in error and message in error
+    assert (
+        error.startswith("storytest: ")
+        and "tale.html, at its start: " in error
+        and message in error
+    )
     assert "\n" not in error
 
 

@@ -11,7 +11,6 @@ import pytest
 
 import drrn
 import textgames
-from drrn.cli import main
 from storytest.hosted.game import HostedGame
 from storytest.hosted.identity import Identity, counters
 from storytest.hosted.session import Session
@@ -20,6 +19,7 @@ from storytest.playtest import play
 from storytest.playtest.evidence import Evidence
 from storytest.search import LostError, UnlistedError
 from storytest.twine.story import Passage, Story
+from tests.commands import main
 from tests.game_checks import check_outcomes
 from tests.source_code import ROOT
 from tests.stories import open_hosted

@@ -7,11 +7,11 @@ import sys
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.ink import open_ink, read_ink
 from storytest.limits import Limits
 from storytest.playtest.playtest import StoryTest
 from storytest.twine.rules import read_rules
+from tests.commands import main
 from tests.game_checks import check_markup, check_outcomes
 from tests.ink_stories import STALL, TOWER
 from tests.story_formats import INK_COMPILER
@@ -295,7 +295,7 @@ def test_a_runtime_error_ends_the_story_and_is_recorded(ink):
 
 def test_the_error_without_the_runtime_names_the_installation(ink, monkeypatch):
     monkeypatch.setitem(sys.modules, "bink.story", None)
-    with pytest.raises(InputError, match=r"pip install 'drrn\[ink\]'"):
+    with pytest.raises(InputError, match=r"pip install bink"):
         ink(STALL)
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.playtest.playtest import inspect_game
+from tests.commands import main
 from tests.sample_games import Walk
 
 

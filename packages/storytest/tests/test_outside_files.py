@@ -3,7 +3,7 @@
 import pytest
 
 import textgames
-from drrn.cli import main
+from tests.commands import main
 from tests.runs import resume_command, train
 
 PARAPHRASES = "original\tparaphrase\nGo out.\tLeave.\n"

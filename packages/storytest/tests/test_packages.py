@@ -8,10 +8,10 @@ import tarfile
 
 import pytest
 
-from drrn.cli import main
 from storytest import packages
 from storytest.formats import library_formats
 from storytest.packages import Download, command_for, downloads_of, plays
+from tests.commands import main
 from tests.story_formats import format_js
 from textgames.errors import InputError
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import textgames
-from drrn.cli import main
 from drrn.runs.config import game_entry, spec_from
 from drrn.runs.run import Run
 from lab.experiments.job import hashes_of
 from storytest.authored import paraphrases_of
 from storytest.twine.rules import distance
+from tests.commands import main
 from tests.runs import train
 from tests.stories import FORK, REWARDS
 from textgames.errors import InputError

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from drrn.cli import main
 from storytest.twine.patterns import Pattern
+from tests.commands import main
 from tests.stories import FORK
 from textgames.errors import InputError
 

@@ -5,12 +5,12 @@ import math
 
 import pytest
 
-from drrn.cli import main
 from storytest.playtest.evidence import Evidence
 from storytest.playtest.findings import Problem
 from storytest.playtest.play import Games, Trace
 from storytest.playtest.playtest import StoryTest
 from storytest.twine.rules import Rules
+from tests.commands import main
 
 
 def findings_of(game):

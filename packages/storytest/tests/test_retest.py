@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from drrn.cli import main
 from storytest.playtest.playtest import StoryTest
+from tests.commands import main
 
 STORY = ":: Start\nA fork.\n\n[[Left]]\n[[Right|{target}]]\n\n:: Left\nA wall. THE END\n"
 FIXED = ":: Start\nA fork.\n\n[[Left]]\n\n:: Left\nA wall. THE END\n"

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import textgames
-from drrn.cli import main
 from storytest.map.layers import breadth, make_boxes, make_layers, shorten
 from storytest.map.layout import Layout
 from storytest.map.story_map import StoryMap, seen_map, story_map
 from storytest.map.svg import legend_html, story_map_svg
 from storytest.playtest.playtest import StoryTest
 from storytest.twine.reading import read_twine_html
+from tests.commands import main
 from tests.sample_games import Doors
 from textgames.pages import style
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.authored import AuthoredGame
 from storytest.ink import open_ink
 from storytest.playtest import play, playtest
@@ -26,6 +25,7 @@ from storytest.playtest.report import certainty
 from storytest.playtest.report import report as build_report
 from storytest.playtest.solve import ShortestPaths
 from storytest.search import clock
+from tests.commands import main
 from tests.ink_stories import STALL
 from tests.source_code import ROOT
 from tests.tiny_engine import tiny_story

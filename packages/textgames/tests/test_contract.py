@@ -167,7 +167,7 @@ def test_a_fingerprint_of_rules_with_where_is_the_same_in_every_process(story, t
     game = story(WHERE, RULES.format(reward=4))
     path = str(tmp_path / "tale.toml")
     code = (
-        "import drrn; from textgames.game.contract import fingerprint_of;"
+        "import textgames; from textgames.game.contract import fingerprint_of;"
         f"print(fingerprint_of(textgames.make({path!r})))"
     )
     outputs = [subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2)]

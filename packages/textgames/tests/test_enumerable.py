@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 import textgames
-from drrn.cli import main
 from storytest.map.story_map import story_map
 from storytest.playtest.playtest import inspect_game
 from storytest.playtest.solve import walkthrough
+from tests.commands import main
 from tests.sample_games import Dice, Doors, FixedEnv, Walk
 from textgames.compiled.compile import assemble, compile_game
 from textgames.compiled.game import Compiled
@@ -163,7 +163,7 @@ def test_inspect_accepts_a_python_game_and_annotate_rejects_it(capsys):
     assert main(["inspect", "tests.sample_games:Doors", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["best"]["final_reward"]["mean"] == 20
     assert main(["annotate", "tests.sample_games:Doors"]) == 2
-    assert "drrn: doors: drrn annotate needs a Twine story" in capsys.readouterr().err
+    assert "storytest: doors: storytest annotate needs a Twine story" in capsys.readouterr().err
     assert main(["inspect", "tests.sample_games:Walk", "--walkthrough"]) == 2
     assert "cannot be compiled: it does not list" in capsys.readouterr().err
 

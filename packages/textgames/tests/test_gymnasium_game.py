@@ -142,7 +142,7 @@ def test_an_environment_without_texts_or_actions_is_rejected():
 
 
 def test_the_core_does_not_import_gymnasium():
-    code = "import sys, drrn; textgames.make('long-watch').reset(0); assert 'gymnasium' not in sys.modules"
+    code = "import sys, textgames; textgames.make('long-watch').reset(0); assert 'gymnasium' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

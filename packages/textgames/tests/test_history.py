@@ -7,7 +7,7 @@ import pytest
 
 import drrn
 import textgames
-from drrn.cli import main
+from tests.commands import main
 from tests.game_checks import check_outcomes
 from tests.sample_games import Dice, Doors, Walk
 from tests.trainings import Stepped

@@ -3,8 +3,8 @@
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.runs.run import Run
+from tests.commands import main
 from tests.runs import results_of, resume_command, same_results, train
 from textgames.errors import InputError
 from textgames.processes import is_locked, lock_file

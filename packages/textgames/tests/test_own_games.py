@@ -10,7 +10,7 @@ from importlib import metadata
 import pytest
 
 import textgames
-from drrn.cli import main
+from tests.commands import main
 from tests.sample_games import Doors, FixedEnv, Walk
 from tests.source_code import ROOT
 from textgames.compiled.compile import compile_game
@@ -110,11 +110,11 @@ def test_options_of_stories_are_rejected_for_other_games(option):
 def package(monkeypatch):
     """A package that registers two games, one of them broken."""
     entry_points = [
-        metadata.EntryPoint(name, f"tests.sample_games:{name.title()}", "drrn.games")
+        metadata.EntryPoint(name, f"tests.sample_games:{name.title()}", "textgames.games")
         for name in ("dice", "gone")
     ]
     monkeypatch.setattr(
-        metadata, "entry_points", lambda group: entry_points if group == "drrn.games" else []
+        metadata, "entry_points", lambda group: entry_points if group == "textgames.games" else []
     )
     monkeypatch.syspath_prepend("a-new-path")  # registered games are cached for each path
 

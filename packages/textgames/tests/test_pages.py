@@ -10,11 +10,11 @@ from html.parser import HTMLParser
 import pytest
 
 import textgames.pages
-from drrn.cli import main
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.findings import Problem
 from storytest.playtest.playtest import StoryTest
 from storytest.playtest.report import report, report_fragment
+from tests.commands import main
 from tests.stories import FORK, REWARDS
 from textgames.document import to_html
 from textgames.errors import InputError

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import textgames
-from drrn.cli import main
 from lab.reports.beyond import BAG_REACHES
+from tests.commands import main
 from tests.game_checks import check_outcomes
 from textgames.compiled.compile import compile_game
 from textgames.compiled.solve import best, one_slot, policy_score, random_play

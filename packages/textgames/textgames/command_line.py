@@ -153,7 +153,7 @@ def trust_code(program: Program, command: Parser, options: argparse.Namespace) -
         names = readers.get(getattr(action, "code", ""))
         value = getattr(options, action.dest, None) if names else None
         for text in value if isinstance(value, list) else [value]:
-            if names and isinstance(text, str):
+            if names and isinstance(text, str) and not os.path.lexists(text):  # no file's name
                 registry.trust(*names(text))
 
 

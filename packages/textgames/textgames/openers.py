@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ENGINES = ("native", "hosted")  # what plays a Twine story
 STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink", ".js", ".toml")
 SPEC = "_drrn_spec"  # the attribute that `make` sets on a game
+OURS = frozenset("textgames storytest textsuites drrn textgames_page lab".split())
 ANY_PATH = "*"  # the entry point that opens files and folders
 
 BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
@@ -228,16 +229,15 @@ def open_factory(spec: GameSpec) -> Game:
 
 def failure_of_user(error: BaseException) -> str:
     """Describe an exception in the code of a user's game, learner or encoder; "" for other code."""
-    package = Path(__file__).parents[1]
     method = ""
     file = ""
     at = 0
     for frame, line in traceback.walk_tb(error.__traceback__):
         path = frame.f_code.co_filename
         owner = frame.f_locals.get("self")
-        extends = any(base.__module__.startswith("drrn.") for base in type(owner).__mro__)
+        extends = any(is_ours(base.__module__) for base in type(owner).__mro__)
         is_part = extends or looks_like_a_game(owner) or is_environment(owner)
-        if not method and is_part and package not in Path(path).parents:
+        if not method and is_part and not is_ours(frame.f_globals.get("__name__", "")):
             method = f"{type(owner).__name__}.{frame.f_code.co_name}"
             file = path
         at = line if path == file else at
@@ -245,6 +245,11 @@ def failure_of_user(error: BaseException) -> str:
         return ""
     what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     return f"{file}, line {at}: {method} raised {what}"
+
+
+def is_ours(module: str) -> bool:
+    """Whether a module belongs to one of the packages of this repository."""
+    return module.partition(".")[0] in OURS
 
 
 def check_path(name: str) -> Path:

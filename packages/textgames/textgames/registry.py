@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 #     additive = "mypackage:Additive"
 KINDS = ("model", "interaction", "encoder", "learner", "sentence", "player")
 GROUPS = {kind: f"drrn.{kind}s" for kind in KINDS}
-GROUPS |= {"game": "textgames.games", "command": "textgames.commands"}
-GROUPS["opener"] = "textgames.openers"  # see textgames.openers.Opener
+GROUPS |= {kind: f"textgames.{kind}s" for kind in ("command", "game", "opener")}
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")

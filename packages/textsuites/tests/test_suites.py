@@ -235,7 +235,7 @@ def test_the_error_for_a_missing_suite_names_the_installation(monkeypatch, tmp_p
     game_file(tmp_path)
     for name in NAMES:
         suite = SUITES[name.partition(":")[0]]
-        message = rf"{suite.title} .*pip install 'drrn\[{suite.name}\]'"
+        message = rf"{suite.title} .*pip install {suite.package}"
         with pytest.raises(textgames.InputError, match=message):
             textgames.make(name.replace("tale.z8", str(tmp_path / "tale.z8")))
 

@@ -67,7 +67,7 @@ class Suite:
     def check_installed(self) -> None:
         """Raise InputError if the suite is not installed, or Java if it needs that."""
         if not self.installed:
-            raise InputError(f"{self.title} is not installed: pip install 'drrn[{self.name}]'")
+            raise InputError(f"{self.title} is not installed: pip install {self.package}")
         if self.java and not has_java():
             cause = "needs Java, but java is not on the PATH"
             raise InputError(f"{self.title} {cause}: {JAVA_COMMAND}")

@@ -105,11 +105,11 @@ class Match:
         return decision
 
     def reward(self, rewards: str) -> float:
-        """Return the reward of the last decision: the game's, or the advantage A*."""
+        """The reward of the last decision: the game's, or the advantage A*."""
         return self.page.reward if rewards == "game" else -self.decisions[-1].regret
 
     def result(self) -> Result:
-        """Return the outcome of an episode that is over."""
+        """The outcome of an episode that is over."""
         final_reward = self.page.reward if self.page.ended else 0.0
         ending = ending_of(self.game.game, self.page)
         outcome = Episode(final_reward, self.total, len(self.decisions), ending)

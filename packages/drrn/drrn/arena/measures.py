@@ -72,7 +72,7 @@ def _mean(values: Sequence[float]) -> Estimate:
 
 
 def softmax_alpha(decisions: Sequence[Decision]) -> float:
-    """Return the α ≥ 0 whose softmax over Q* most likely makes these decisions.
+    """The α ≥ 0 whose softmax over Q* most likely makes these decisions.
 
     The likelihood of choices a is ∏ exp(α Q*(a)) / Σ exp(α Q*). Its logarithm is concave in α, so
     the derivative has one root: 0 for a player no better than random, infinity without regret.

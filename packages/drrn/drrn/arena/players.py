@@ -29,7 +29,7 @@ ANOTHER_VERSION = "the saved game belongs to another version of this game; delet
 
 
 def name_of(spec: GameSpec) -> str:
-    """Return the short name of a game, without folder, suffix and kind."""
+    """The short name of a game, without folder, suffix and kind."""
     path = Path(spec.source)
     return path.stem if path.is_absolute() else spec.source.removeprefix("diagnostic:")
 
@@ -54,7 +54,7 @@ class Player:
         return self.choose
 
     def choose(self, match: Match) -> int | str:
-        """Return the index of an action of the current page, or a text that names one."""
+        """The index of an action of the current page, or a text that names one."""
         raise NotImplementedError
 
     def play(self, game: SolvedGame, seed: int) -> Result:
@@ -176,7 +176,7 @@ class PersonGame:
 
 
 def games_file() -> Path:
-    """Return the path of games.jsonl."""
+    """The path of games.jsonl."""
     return home() / "games.jsonl"
 
 
@@ -186,7 +186,7 @@ def save_game(game: PersonGame) -> None:
 
 
 def read_games() -> list[PersonGame]:
-    """Return all games that people finished, the oldest first."""
+    """All games that people finished, the oldest first."""
     path = games_file()
     lines = read_lines(path) if path.exists() else []
     games = []

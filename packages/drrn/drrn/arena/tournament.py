@@ -32,7 +32,7 @@ DIGITS = 9
 
 
 def specs_of(source: str, sets: Sequence[str] | None = None) -> list[GameSpec]:
-    """Return a game, and its versions in other words: the named sets, or all for an empty list."""
+    """A game, and its versions in other words: the named sets, or all for an empty list."""
     spec = spec_for(source)
     names = [] if sets is None else list(story_of(spec.open()).paraphrase_sets)
     if sets is not None and not names:

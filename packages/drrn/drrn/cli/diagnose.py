@@ -60,7 +60,7 @@ def _write(root: Path, rows: Sequence[Row]) -> None:
     blocks: list[Block] = [table]
     try:
         write(root / FIGURE, radar(agents, shares))
-        blocks.insert(0, Figure(CAPTION, FIGURE.as_posix(), wide=True))
+        blocks.insert(0, Figure(CAPTION, FIGURE.as_posix()))
     except InputError as error:
         warn(f"no figure: {error}")
     write(root / "diagnostics.md", to_markdown(Document("Diagnostics", blocks)))

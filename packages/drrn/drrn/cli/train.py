@@ -122,7 +122,7 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
         scores = run.ensure_reference(trainer)
         _warn_if_all_pay_the_same(scores)
         log = _tensorboard(trainer, run) if options.tensorboard else None
-        rounds = run.train(trainer, record=LearningRecord.of(run, trainer.round))
+        rounds = run.train(trainer, record=LearningRecord.of(run.learning(), trainer.round))
         if not options.json:
             print(_reference_text(settings.replicas, scores), flush=True)
             rounds = tracked(rounds, settings.rounds, "training", trainer.round)

@@ -28,13 +28,8 @@ class Elimination:
     ) -> None:
         """Prepare to skip.
 
-        Args:
-            memory: The episodes of a replica.
-            store: The texts of the memory.
-            discount: γ.
-            most_words: Pairs with this many words of the action on the page, or more, are one
-                class.
-            try_share: The share of the untried pairs, the most promising, that is never skipped.
+        Pairs with `most_words` words of the action on the page, or more, are one class. The most
+        promising share of the untried pairs, `try_share`, is never skipped.
         """
         self.most_words = most_words
         self.try_share = try_share

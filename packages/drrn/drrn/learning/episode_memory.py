@@ -140,14 +140,11 @@ class EpisodeMemory(Memory):
         alpha: float,
         settled: float = 1e-3,
     ) -> None:
-        """Recompute the returns, several times, since each sweep rests on the last means.
+        """Recompute the returns of a softmax policy, several times.
 
-        Args:
-            prior: The value of each link [L] without returns, or a function that computes the
-                value of each pair.
-            settings: How returns are computed.
-            alpha: α of the softmax policy that is evaluated.
-            settled: With trace 0, stop when no mean changes by more than this.
+        Each sweep rests on the last means. `prior` is the value of each link [L] without returns,
+        or a function that computes the value of each pair. With trace 0, no sweep follows when no
+        mean changes by more than `settled`.
         """
         trace = None if settings.returns == "monte-carlo" else settings.trace
         for _ in range(settings.sweeps):

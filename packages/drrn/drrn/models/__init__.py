@@ -41,7 +41,7 @@ __all__ = ["Encoder", "Model", "Pages", "SentenceTexts", "Shape", "TextVectors",
 def build_model(
     name: str, shape: Shape, store: Store, seeds: list[int], device: torch.device
 ) -> Model:
-    """Return a model with small random weights, one replica for each seed.
+    """A model with small random weights, one replica for each seed.
 
     The name is of a built-in model, `module:name`, or one that an installed package registers.
     """
@@ -49,7 +49,7 @@ def build_model(
 
 
 def encoder_of(name: str) -> type[Encoder]:
-    """Return an encoder's class by its name."""
+    """An encoder's class by its name."""
     kind = registry.resolve("encoder", name, ENCODERS)
     if not (isinstance(kind, type) and issubclass(kind, Encoder)):
         raise InputError(f'encoder "{name}": it must be a subclass of drrn.models.Encoder')
@@ -57,7 +57,7 @@ def encoder_of(name: str) -> type[Encoder]:
 
 
 def model_class(name: str) -> type[Model]:
-    """Return a model's class by its name."""
+    """A model's class by its name."""
     kind = registry.resolve("model", name, MODELS)
     if not (isinstance(kind, type) and issubclass(kind, Model)):
         raise InputError(f'model "{name}": it must be a subclass of drrn.models.Model')

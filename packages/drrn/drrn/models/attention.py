@@ -76,7 +76,7 @@ class AttentionEncoder(Encoder):
 
 
 def positions(words: Tensor) -> Tensor:
-    """Return the encoding of each position up to the longest text, [L, POSITION_WIDTH]."""
+    """The encoding of each position up to the longest text, [L, POSITION_WIDTH]."""
     half = POSITION_WIDTH // 2
     lengths = 20_000 ** (torch.arange(half, device=words.device) / half)
     angles = torch.arange(words.shape[2], device=words.device).unsqueeze(1) / lengths
@@ -99,7 +99,7 @@ class _Side:
         return self if self.index is None else replace(self, index=self.index[:, texts])
 
     def summaries(self) -> Tensor:
-        """Return what represents each text to the texts of the other side: [R, N, S]."""
+        """What represents each text to the texts of the other side: [R, N, S]."""
         if self.mask is None:
             return pick(self.vectors, self.index)
         means = self.vectors.sum(2) / self.mask.sum(2, keepdim=True).clamp(min=1)  # of words

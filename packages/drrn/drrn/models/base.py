@@ -49,7 +49,7 @@ class Pages:
 
     @staticmethod
     def of_replicas(replicas: Sequence[tuple[Ids, Ids]], store: Store | None = None) -> Pages:
-        """Return the pages of each replica, padded: states [N] and actions [N, A] of each."""
+        """The pages of each replica, padded: states [N] and actions [N, A] of each."""
         count = max(len(states) for states, _ in replicas)
         most = max(actions.shape[1] for _, actions in replicas)
         states = np.full((len(replicas), count), -1, np.int64)
@@ -121,7 +121,7 @@ class Model(Weights):
             return self.forward(self.read(pages[None], readers)[0])
 
     def q_of_pairs(self, pairs: Pages, readers: Readers | None = None) -> Tensor:
-        """Return Q of pages with one action each [R, N], in pieces of bounded size."""
+        """Q of pages with one action each [R, N], in pieces of bounded size."""
         size = max(1, self.most_pairs // len(pairs.states))
         parts = []
         for start in range(0, pairs.states.shape[1], size):
@@ -154,7 +154,7 @@ class Model(Weights):
         return batches
 
     def encode(self, pages: Pages, encoder: str) -> tuple[Tensor, Tensor | None]:
-        """Return the vectors of distinct texts, and the index of each text, for `pick`."""
+        """The vectors of distinct texts, and the index of each text, for `pick`."""
         batch = pages.texts[encoder]
         return batch.encode(self, pages.leaves), batch.index
 
@@ -167,7 +167,7 @@ class Model(Weights):
                     table.meet(replica, words)
 
     def frozen(self) -> Model:
-        """Return a copy that keeps the present weights and reads the same texts."""
+        """A copy that keeps the present weights and reads the same texts."""
         twin = copy.copy(self)
         twin.weights = {name: weight.clone() for name, weight in self.weights.items()}
         twin.tables = {name: table.frozen() for name, table in self.tables.items()}
@@ -176,7 +176,7 @@ class Model(Weights):
     # --- saving and restoring
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all learned values: weights, word tables, and the words of each replica."""
+        """All learned values: weights, word tables, and the words of each replica."""
         arrays: dict[str, NDArray[Any]] = {
             f"weight {name}": weight.cpu().numpy() for name, weight in self.weights.items()
         }

@@ -34,7 +34,7 @@ class PerActionDQN(Model):
         return self.of_pairs(s, a)
 
     def of_pairs(self, states: Tensor, actions: Tensor) -> Tensor:
-        """Return Q [R, B, A] of texts that were read in pairs."""
+        """Q [R, B, A] of texts that were read in pairs."""
         x = states + actions
         return _outputs(self, self.layers("", x.flatten(1, 2))).view(x.shape[:3])
 

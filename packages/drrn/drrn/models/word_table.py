@@ -28,7 +28,7 @@ SCALE = 0.1
 def small_random(
     names: Sequence[str], width: int, seed: int, scale: float = SCALE
 ) -> NDArray[np.float32]:
-    """Return numbers in ±scale that follow from the names and the seed alone: [names, width]."""
+    """Numbers in ±scale that follow from the names and the seed alone: [names, width]."""
     digests = [hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest() for name in names]
     keys = np.frombuffer(b"".join(digests), "<u8").reshape(-1, 1)
     bits = mix(keys + GAMMA * np.arange(width, dtype=np.uint64))  # one stream for each name
@@ -38,7 +38,7 @@ def small_random(
 
 
 def resize_like(tensor: Tensor, like: Tensor) -> Tensor:
-    """Return the tensor in the shape of another one, cut or padded with zeros."""
+    """The tensor in the shape of another one, cut or padded with zeros."""
     resized = torch.zeros_like(like)
     common = tuple(slice(min(sizes)) for sizes in zip(tensor.shape, like.shape, strict=True))
     resized[common] = tensor[common]
@@ -101,7 +101,7 @@ class WordTable:
         return words[is_known], counts.reshape(ids.shape)
 
     def state(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return the vectors of all words [R, V, H], and whether each replica has met them."""
+        """The vectors of all words [R, V, H], and whether each replica has met them."""
         self.make_room()
         words = len(self.vocabulary)
         return self.weight[:, :words].cpu().numpy(), self.known[:, :words]

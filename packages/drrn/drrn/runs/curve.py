@@ -41,12 +41,8 @@ def draw_curves(
 ) -> None:
     """Draw curves: the mean over replicas, with the standard deviation as a band up to the best.
 
-    Args:
-        curves: A label, rounds, and the column of a line, such as "softmax_return".
-        references: Scores by name, None if not known.
-        measure: The label of the vertical axis.
-        title: Of the figure.
-        paths: Files to write. Their suffixes determine the formats.
+    A curve is a label, rounds, and the column of a line, such as "softmax_return". References are
+    scores by name, None if not known. The suffix of a path determines the format.
     """
     matplotlib = require("matplotlib")
     matplotlib.use("Agg")

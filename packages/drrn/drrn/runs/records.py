@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
-from drrn.runs.run import Run
 from textgames.game.contract import Game, Observation, another, close, ending_of
 from textgames.game.episodes import Policy, episode, random_policy
 
@@ -58,7 +57,7 @@ class LearningRecord:
     """The record of one run, for `Run.train`.
 
     Example:
-        >>> record = LearningRecord.of(run, trainer.round)
+        >>> record = LearningRecord.of(run.learning(), trainer.round)
         >>> for finished in run.train(trainer, record=record):
         ...     print(finished.number)
     """
@@ -75,9 +74,8 @@ class LearningRecord:
         return {"pages": pages, "rounds": self.rounds, "games": self.games, "texts": texts}
 
     @classmethod
-    def of(cls, run: Run, last: int) -> LearningRecord:
-        """The record of a run up to a round. Later rounds were interrupted and are played again."""
-        data = run.learning()
+    def of(cls, data: dict[str, Any] | None, last: int) -> LearningRecord:
+        """The record in learning.json up to a round. Later rounds are played again."""
         if data is None:
             return cls()
         games = [game for game in data["games"] if game["round"] <= last]

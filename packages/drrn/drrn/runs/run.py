@@ -322,11 +322,9 @@ class Run:
     ) -> Iterator[scores.Round]:
         """Train to the last round. Each finished round is saved, then yielded.
 
-        Args:
-            trainer: The trainer of this run.
-            before_save: Called with a round before it is saved. If the process is killed there, the
-                round is trained again, so what it writes is never behind the checkpoint.
-            record: Observes each round, for the pictures of the page (see `LearningRecord.of`).
+        `before_save` is called with a round before it is saved. If the process is killed there, the
+        round is trained again, so what it writes is never behind the checkpoint. `record` observes
+        each round, for the pictures of the page.
         """
         for finished in trainer.train():
             if before_save:

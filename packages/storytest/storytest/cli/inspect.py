@@ -152,7 +152,7 @@ def _statistics(findings: Findings, table: Statistics) -> Iterator[Fact]:
     for name, set_ in table.paraphrases.items():
         is_only = list(table.paraphrases) == [DEFAULT_SET]
         label = "Paraphrases" if is_only else f"Paraphrases, {name}"
-        bleu = "needs pip install 'drrn[paper]'" if set_.bleu is None else f"{set_.bleu:.3f}"
+        bleu = "needs pip install sacrebleu" if set_.bleu is None else f"{set_.bleu:.3f}"
         rate = f"OOV rate {percent(set_.oov_rate)}, BLEU-4 {bleu}"
         yield Fact(label, f"{set_.pairs} texts, {rate}")
 

@@ -71,7 +71,7 @@ def _compile_by_re2(source: str, flags: int) -> re.Pattern[str]:
     if importlib.util.find_spec("re2") is None:
         raise re.error(
             "its repeats may be nested and could take forever; simplify them, "
-            "or pip install 'drrn[twine]'"
+            "or pip install google-re2"
         )
     re2 = importlib.import_module("re2")
     options = re2.Options()

@@ -165,14 +165,14 @@ class Compiled:
         return padded
 
     def outcomes(self, slot: int) -> slice:
-        """Return the range of a slot's outcomes in `successor` and `probability`."""
+        """The range of a slot's outcomes in `successor` and `probability`."""
         return self.row_outcomes(int(self.row[slot]))
 
     def row_outcomes(self, row: int) -> slice:
         return slice(int(self.row_first[row]), int(self.row_first[row + 1]))
 
     def label(self, state: int) -> str:
-        """Return the passage of a state, or the first words of its text if it has none."""
+        """The passage of a state, or the first words of its text if it has none."""
         return self.passages[self.passage[state]] or first_words(self.texts[self.text[state]])
 
     def by_state(self, of_page_action: NDArray[Any]) -> NDArray[Any]:
@@ -241,7 +241,7 @@ class Compiled:
         return self.observation(self._state, self._slots)
 
     def observation(self, state: int, slots: Sequence[int]) -> Observation:
-        """Return the page of a state, with its slots in the given order."""
+        """The page of a state, with its slots in the given order."""
         actions = tuple(self.actions[self.action[slot]] for slot in slots)
         return Observation(self.texts[self.text[state]], actions, float(self.reward[state]))
 

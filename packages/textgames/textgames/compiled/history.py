@@ -29,12 +29,12 @@ class History:
     pages: tuple[tuple[str, str], ...] = ()  # (text, action), the oldest first
 
     def add(self, text: str, action: str) -> "History":
-        """Return the history with one more page, without those that are too old."""
+        """The history with one more page, without those that are too old."""
         pages = (*self.pages, (text, action))[-self.length :] if self.length else ()
         return History(self.length, pages)
 
     def prepend_to(self, text: str) -> str:
-        """Return a page's text with the history before it."""
+        """A page's text with the history before it."""
         if not self.pages:
             return text
         earlier = [f"Earlier: {page}\n> {action}" for page, action in self.pages]

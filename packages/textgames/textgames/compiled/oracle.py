@@ -127,7 +127,7 @@ class SolvedByItself(SolvedGame):
 
 
 def check_rewards(rewards: str) -> str:
-    """Return the kind of rewards, or raise an `InputError`."""
+    """Check the kind of rewards, and return it."""
     if rewards not in REWARDS:
         raise InputError(f'rewards "{rewards}": choose {" or ".join(REWARDS)}')
     return rewards

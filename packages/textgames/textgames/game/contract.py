@@ -25,6 +25,7 @@ import hashlib
 import math
 import operator
 import random
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -401,7 +402,9 @@ def fingerprint_of(game: Game) -> str:
             raise InputError(message)
         return fingerprint
     kind = type(game)
-    identity = f"{kind.__module__}\0{kind.__qualname__}\0{game.name}"
+    # Recorded results have the name that our modules had before this package was split off.
+    module = re.sub(r"^textgames\b", "drrn", kind.__module__)
+    identity = f"{module}\0{kind.__qualname__}\0{game.name}"
     return hashlib.sha256(identity.encode()).hexdigest()
 
 

@@ -181,11 +181,8 @@ class FastQLearning(QLearning):
     ) -> None:
         """Prepare to learn.
 
-        Args:
-            model: The model that plays.
-            settings: All settings of the run.
-            most_texts: The largest number of texts of a side, whose overlaps take 16 MB.
-            few: The number of batches up to which a view does not pay.
+        A side may have `most_texts`, whose overlaps take 16 MB. A view does not pay for a `few`
+        batches.
         """
         super().__init__(model, settings)
         self.most_texts = most_texts

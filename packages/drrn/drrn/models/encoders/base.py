@@ -130,7 +130,7 @@ class Encoder:
             model.add_table(name, side, word_width or width)
 
     def encode(self, model: Weights, words: Tensor, mask: Tensor) -> Tensor:
-        """Return the vectors of texts [R, U, H].
+        """The vectors of texts [R, U, H].
 
         Args:
             model: has the weights.
@@ -169,7 +169,7 @@ class Encoder:
         return WordBatch(self, table.name, rows_at, index[0], at)
 
     def compose(self, model: Weights, vectors: Tensor, layout: Any) -> Tensor:
-        """Return the vectors of texts from those of their distinct words [W, E]."""
+        """The vectors of texts from those of their distinct words [W, E]."""
         words, mask = in_sequence(vectors, layout)
         encoded = self.encode(model, words, mask)
         expected = (*mask.shape[:2], self.width)

@@ -42,7 +42,7 @@ class WordSteps:
     lengths: Ids  # [R, U], of each text, the longest first
 
     def rows(self, device: torch.device) -> list[Tensor]:
-        """Return the rows of the words of each step, [R · count]."""
+        """The rows of the words of each step, [R · count]."""
         at = torch.from_numpy(self.words).to(device)
         return [some.reshape(-1) for some in torch.split_with_sizes(at, self.counts, dim=1)]
 
@@ -67,11 +67,11 @@ class RecurrentEncoder(Encoder):
         model.add_weight(f"{name} on", width, self.gates * width, scale)
 
     def inputs(self, model: Weights, vectors: Tensor) -> Tensor:
-        """Return what the steps need of distinct words [R, W, E], side by side: [R, W, … H]."""
+        """What the steps need of distinct words [R, W, E], side by side: [R, W, … H]."""
         raise NotImplementedError
 
     def read(self, model: Weights, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
-        """Return the vectors of texts [R, U, H] from the inputs of words [R, W + 1, … H]."""
+        """The vectors of texts [R, U, H] from the inputs of words [R, W + 1, … H]."""
         raise NotImplementedError
 
     def compose(self, model: Weights, vectors: Tensor, layout: WordSteps) -> Tensor:
@@ -168,7 +168,7 @@ class PassMemory:
         self.after = [state[before:] for state in self.states]
 
     def by_step(self, rows: Tensor) -> list[Tensor]:
-        """Return the rows of `after` or of `values` that each step writes, [R, count, …]."""
+        """The rows of `after` or of `values` that each step writes, [R, count, …]."""
         return list(map(self.shape, self.split(rows)))
 
     def split(self, rows: Tensor) -> list[Tensor]:
@@ -298,7 +298,7 @@ class GRUEncoder(RecurrentEncoder):
 
 
 def gru_last_states(words: Tensor, on: Tensor, memory: PassMemory) -> Tensor:
-    """Return the last state of each text, [R, U, H]."""
+    """The last state of each text, [R, U, H]."""
     width = on.shape[1]
     before = memory.steps.lengths.shape[1]
     words = words.view(-1, words.shape[2])
@@ -366,7 +366,7 @@ class GRUPass(torch.autograd.Function):
 
 
 def gru_factors(h: Tensor, gates: Tensor) -> Tensor:
-    """Return the factors of d_h in the gradients of x_r, x_z, o and x_n, side by side."""
+    """The factors of d_h in the gradients of x_r, x_z, o and x_n, side by side."""
     factors = torch.empty_like(gates)
     two = 2 * h.shape[-1]
     r, z, o, n = gates.chunk(4, dim=-1)
@@ -442,7 +442,7 @@ class LSTMEncoder(RecurrentEncoder):
 
 
 def lstm_sum_of_states(words: Tensor, on: Tensor, memory: PassMemory) -> Tensor:
-    """Return the sum of the states of each text, [R, U, H]."""
+    """The sum of the states of each text, [R, U, H]."""
     width = on.shape[1]
     flat = words.reshape(-1, 4 * width)
     h, c = memory.initial

@@ -33,7 +33,7 @@ class GivenVectors:
         self._tables: WeakKeyDictionary[Lexicon, tuple[int, int, Tensor]] = WeakKeyDictionary()
 
     def compute(self, texts: Lexicon, ids: Ids) -> Tensor:
-        """Return the vectors of some texts, [N, D]."""
+        """The vectors of some texts, [N, D]."""
         raise NotImplementedError
 
     def features(self, texts: Lexicon) -> Tensor:

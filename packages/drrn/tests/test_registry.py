@@ -10,11 +10,11 @@ import pytest
 
 import drrn
 import textgames
-from drrn.cli import main
 from drrn.models import Model, model_class
 from drrn.models.drrn import Interaction, interaction_of
 from drrn.runs.run import Run
 from drrn.settings import Settings
+from tests.commands import main
 from tests.runs import results_of, resume_command, same_results, train
 from tests.source_code import ROOT
 from textgames import registry
@@ -168,7 +168,7 @@ def test_a_users_model_is_trained_resumed_evaluated_and_asked(
     assert train(tale, import_folder / "whole", *own) == 0
     save = Run.save
 
-    def save_and_stop(self, trainer):
+    def save_and_stop(self, trainer, record=None):
         save(self, trainer)
         raise KeyboardInterrupt
 
