@@ -1,4 +1,4 @@
-"""Run `drrn test` on every story of a list, and print a table in Markdown.
+"""Run `storytest` on every story of a list, and print a table in Markdown.
 
     python benchmarks/play_tests.py FOLDER LIST.tsv [--seconds 30] [--only NAME ...] [--keep FOLDER]
 
@@ -111,7 +111,7 @@ def stories(folder: Path, table: Path, only: list[str]) -> Iterator[tuple[str, s
 
 
 def test_story(name: str, format_name: str, path: Path, arguments: argparse.Namespace) -> Row:
-    """Run `drrn test` on one story, or read its report."""
+    """Run `storytest` on one story, or read its report."""
     saved_report = arguments.keep / f"{name}.json" if arguments.keep else None
     if arguments.resume and saved_report and saved_report.exists():
         report = json.loads(saved_report.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""`drrn report`: tables and figures from recorded rows."""
+"""`python -m lab report`: tables and figures from recorded rows."""
 
 import argparse
 

@@ -325,12 +325,9 @@ MODEL = {"modules.json": [{"type": "sentence_transformers.models.Transformer"}]}
 HOSTILE: dict[str, dict[str, Any]] = {
     "a module that imports others": {"modules.json": [{"type": "sentence_transformers.Router"}]},
     "another package": {"modules.json": [{"type": "canary.Own", "path": ""}]},
-    "an activation": {**MODEL, "2_Dense/config.json": {"activation_function": "os.abort"}},
-    "a pickle": {**MODEL, "2_Dense/pytorch_model.bin": 0},
-    "a pickle beside another file": {
-        **MODEL,
-        "2_Dense/pytorch_model.bin": 0,
-        "2_Dense/x.safetensors": 0,
+    "a layer with an activation": {
+        "modules.json": [*MODEL["modules.json"], {"type": "sentence_transformers.models.Dense"}],
+        "2_Dense/config.json": {"activation_function": "os.abort"},
     },
 }
 
@@ -356,7 +353,8 @@ def test_a_sentence_model_in_subfolders_is_opened(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content))
     open_sentences(str(tmp_path))
-    fake.SentenceTransformer.assert_called_with(str(tmp_path), device="cpu")
+    options = {"device": "cpu", "model_kwargs": {"use_safetensors": True}}
+    fake.SentenceTransformer.assert_called_with(str(tmp_path), **options)
 
 
 def test_every_setting_that_can_name_code_is_tried():
@@ -406,7 +404,7 @@ def test_options_that_take_code():
     settings = {("train", name) for name in CODE_SETTINGS} | {
         ("diagnose", n) for n in CODE_SETTINGS
     }
-    lists = {("diagnose", "agent"), ("diagnose", "set"), ("reproduce", "set"), ("sweep", "set")}
+    lists = {("diagnose", "agent"), ("diagnose", "set"), ("sweep", "set")}
     agents = {(name, "sentences") for name in ("play", "evaluate", "ask", "watch")}
     assert taken == settings | lists | agents | {("sweep", "vary"), ("arena", "player")}
 

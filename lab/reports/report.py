@@ -191,7 +191,7 @@ def read_rows(folder: Results) -> tuple[ResultSet, Content]:
     """
     results = ResultSet(folder)
     if not (results.games or results.diagnostics or results.arena):
-        command = f"drrn reproduce --out {folder.root}"
+        command = f"python -m lab reproduce --out {folder.root}"
         raise InputError(f"{folder.root}: there are no rows here; run {command} first")
     return results, {name: blocks(results) for name, blocks in BLOCKS.items()}
 

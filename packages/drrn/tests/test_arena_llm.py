@@ -163,7 +163,7 @@ def test_an_endpoint_out_of_reach_is_one_sentence(ask):
 
 def test_an_endpoint_needs_the_package_openai(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(drrn.InputError, match=r"drrn\[chat\]"):
+    with pytest.raises(drrn.InputError, match=r"pip install openai"):
         Endpoint("tiny", Options(Path(), endpoint="http://localhost/v1"))
 
 

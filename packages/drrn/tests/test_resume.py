@@ -182,7 +182,7 @@ def test_an_uncompiled_run_that_was_cut_ends_with_the_same_bytes(
     def die_in_round_3(self, trainer, record=None):
         if trainer.round == 3:
             raise KeyboardInterrupt
-        save(self, trainer)
+        save(self, trainer, record)
 
     with monkeypatch.context() as patch:
         patch.setattr(Run, "save", die_in_round_3)

@@ -75,7 +75,7 @@ def test_commands_refuse_a_game_at_its_first_reward(reward, game, import_folder,
     ):
         assert main(words) == 2, words
         error = capsys.readouterr().err.splitlines()[-1]
-        assert f"drrn: {game.lower()}, step 2: the reward" in error, words
+        assert f": {game.lower()}, step 2: the reward" in error, words
     main(["test", source, "--seconds", "1", "--jobs", "1"])  # reports it as a problem
     assert f"{game.lower()}, step 2" in " ".join(capsys.readouterr().out.split())
 

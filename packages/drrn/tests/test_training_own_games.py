@@ -21,6 +21,7 @@ from tests.source_code import ROOT
 from tests.trainings import CPU, SMALL, Stepped, biases, same_weights
 from textgames.compiled.compile import compile_game
 from textgames.game.contract import Observation
+from textgames.openers import as_game
 
 GAMES = {
     "ten lines of Python": Walk,
@@ -62,7 +63,7 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(ope
     evaluations = agent.evaluate(open_game(), policies=["greedy"], episodes=4)
     assert [each.summary.episodes for each in evaluations] == [4] * settings["replicas"]
     policy = agent.policy("greedy", seed=1)
-    episodes = list(drrn.play_episodes(open_game(), policy, episodes=2, seed=1))
+    episodes = list(drrn.play_episodes(as_game(open_game()), policy, episodes=2, seed=1))
     assert all(episode.steps > 0 for episode in episodes)
 
     by_name = isinstance(open_game(), str)

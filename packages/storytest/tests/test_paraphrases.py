@@ -12,7 +12,7 @@ from lab.experiments.job import hashes_of
 from storytest.authored import paraphrases_of
 from storytest.twine.rules import distance
 from tests.commands import main
-from tests.runs import train
+from tests.runs import rehash, train
 from tests.stories import FORK, REWARDS
 from textgames.errors import InputError
 from textgames.openers import spec_for
@@ -174,6 +174,7 @@ def test_a_run_saved_before_sets_had_names_can_be_opened(tale, tmp_path, capsys,
     assert config["game"].pop("paraphrased") is False
     config["game"] |= {} if before is None else {"paraphrased": before}
     path.write_text(json.dumps(config), encoding="utf-8")
+    rehash(tmp_path / "run")
     expected = FIRST if before else PLAIN
     assert set(Run(tmp_path / "run").open_game().reset(0).actions) == set(expected)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textgames import registry
-from textgames.compiled.history import with_history
 from textgames.errors import InputError, did_you_mean
 from textgames.game.contract import Game, looks_like_a_game
 from textgames.game.gymnasium_game import checked_game, game_of, is_environment
@@ -74,7 +73,7 @@ def _entry_point(name: str) -> "EntryPoint | None":
     points = registry.registered("opener")
     if name in points:
         return points[name]
-    if _exists(name) and not registry.is_object(name):
+    if _exists(name):
         return points.get(ANY_PATH)
     scheme, colon, _ = name.partition(":")
     return points.get(scheme + colon) if colon else None
@@ -134,6 +133,8 @@ class GameSpec:
         with contextlib.suppress(AttributeError):  # a class with slots
             setattr(game, SPEC, self)
         if self.history:
+            from textgames.compiled.history import with_history  # loads NumPy
+
             game = with_history(game, self.history)
         return game
 

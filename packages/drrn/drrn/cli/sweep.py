@@ -24,7 +24,8 @@ def run(options: argparse.Namespace) -> None:
         sweep.run(study, options.jobs or cores(), _print_trial)
         scores = sweep.scored(study)
         if not scores:
-            raise InputError("no trial finished, so there is nothing to choose from")
+            reasons = [trial.user_attrs.get("reason", "") for trial in study.trials]
+            raise InputError(f"no trial finished, so there is nothing to choose from: {reasons[0]}")
         sweep.write_tables(scores)
         _print_table(sweep, scores)
         best = scores[0]

@@ -142,7 +142,7 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
 
 def _warn_if_all_pay_the_same(scores: ReferenceScores) -> None:
     if scores.best == scores.random:
-        remedy = "give its endings different rewards (of a story: drrn annotate)"
+        remedy = "give its endings different rewards (of a story: storytest annotate)"
         terminal.warn(f"random play already gets the best possible final reward; {remedy}")
 
 
