@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-import drrn
-from drrn.runs.curve import draw_run
-from tests.experiment_jobs import InProcessWorkers
-from tests.imitation import add_imitation, write_clone
+import textgames
 from tests.paper_games import PAPER_GAMES_FOLDER
 from tests.stories import FORK, REWARDS
 from tests.suite_files import child_processes
@@ -63,26 +60,34 @@ def trust_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def placeholder_curves() -> Iterator[None]:
+def placeholder_curves() -> Iterator[Callable[..., None]]:
     """Replace the curve of a run by a placeholder: drawing takes longer than a small run."""
+    try:
+        from drrn.runs import curve
+    except ImportError:  # the tests of a package that does not need the agent
+        yield lambda: None
+        return
 
     def write_placeholder(*arguments):
         arguments[-1].write_bytes(b"no picture")
 
+    draw_run = curve.draw_run
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.runs.curve.draw_run", write_placeholder)
-        yield
+        patch.setattr(curve, "draw_run", write_placeholder)
+        yield draw_run
 
 
 @pytest.fixture
-def real_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+def real_curves(monkeypatch: pytest.MonkeyPatch, placeholder_curves: Callable[..., None]) -> None:
     """Draw the curves of runs."""
-    monkeypatch.setattr("drrn.runs.curve.draw_run", draw_run)
+    monkeypatch.setattr("drrn.runs.curve.draw_run", placeholder_curves)
 
 
 @pytest.fixture(scope="module")
 def jobs_in_process() -> Iterator[None]:
     """Run the jobs of a command in this process."""
+    from tests.experiment_jobs import InProcessWorkers
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("drrn.experiments.workers.Processes", InProcessWorkers)
         yield
@@ -106,7 +111,7 @@ def story(tmp_path: Path) -> Story:
         if toml is not None:
             path = tmp_path / "tale.toml"
             path.write_text('story = "tale.twee"\n' + toml, encoding="utf-8")
-        return drrn.make(path, **{"shuffle": False, **options})
+        return textgames.make(path, **{"shuffle": False, **options})
 
     return open_story
 
@@ -141,17 +146,21 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def imitation(tmp_path: Path) -> Path:
     """An imitated clone of the authors' repository."""
+    from tests.imitation import write_clone
+
     return write_clone(tmp_path / "text-games")
 
 
 @pytest.fixture(scope="session")
 def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of both games, installed from the imitated clone."""
+    """Folder of the TOMLs of both games, installed from the imitated clone."""
+    from tests.imitation import add_imitation, write_clone
+
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TEXTGAMES_HOME", str(folder / "home"))
         origin = add_imitation(write_clone(folder / "text-games"))
-        return origin.path
+        return origin.path.parent
 
 
 @pytest.fixture

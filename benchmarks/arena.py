@@ -3,6 +3,7 @@
 Measured in CPU seconds of one process; PyTorch is not imported.
 """
 
+import argparse
 import random
 import sys
 import time
@@ -26,6 +27,8 @@ def measure(name: str) -> float:
 
 
 if __name__ == "__main__":
-    for game in sys.argv[1:] or ["long-watch", "night-market"]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("games", nargs="*", default=["long-watch", "night-market"], metavar="GAME")
+    for game in parser.parse_args().games:
         print(f"{game}: {measure(game):,.0f} steps per CPU second")
     assert "torch" not in sys.modules

@@ -18,6 +18,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.commands import process as process_of
 from tests.tiny_engine import tiny_story
 
 MOST_SECONDS = 150  # of CPU, for a command and its processes
@@ -114,7 +115,7 @@ def outcome(command: list[str], environment: dict[str, str]) -> tuple[str, float
     start = time.monotonic()
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "drrn", *command],
+            process_of(command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
@@ -134,7 +135,7 @@ def outcome(command: list[str], environment: dict[str, str]) -> tuple[str, float
         errors.seek(0)
         text = errors.read()
     memory = done[2].ru_maxrss / 1024
-    sentences = sum(line.startswith("drrn: ") for line in text.splitlines())
+    sentences = sum(line.startswith(("drrn: ", "storytest: ")) for line in text.splitlines())
     if seconds >= MOST_SECONDS or code == -9:
         return "hangs", seconds, memory
     if memory > MOST_MEMORY:
@@ -155,7 +156,7 @@ def attack(minutes: float, seed: int, formats: Path, jobs: int) -> int:
         environment = {**os.environ, "TEXTGAMES_HOME": f"{folder}/home"}
         installed = []
         for kind in INLINE:
-            command = [sys.executable, "-m", "drrn", "formats", "add", str(formats / kind)]
+            command = process_of(["formats", "add", str(formats / kind)])
             done = subprocess.run(command, env=environment, capture_output=True, check=False)
             installed += [kind] * (done.returncode == 0)
         table = pages(installed)

@@ -120,7 +120,7 @@ def test_story(name: str, format_name: str, path: Path, arguments: argparse.Name
     command = [
         sys.executable,
         "-m",
-        "drrn",
+        "storytest",
         "test",
         str(path),
         "--format",

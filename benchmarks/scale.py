@@ -1,6 +1,6 @@
 """Measure the same jobs in one process, in several and on workers of Ray; estimate them on a thousand cores.
 
-    python benchmarks/scale.py [--jobs 4] [--rounds 20] [--processes 1 2] [--ray 2] [--write docs/drrn/scale.md]
+    python benchmarks/scale.py [--jobs 4] [--rounds 20] [--processes 1 2] [--ray 2] [--write results/notes/scale.md]
 
 Small jobs (a round of one episode) measure the overhead of a job; jobs of 20 rounds measure the gain. Wall-clock seconds
 are printed with the CPU seconds of this process and its children (Linux), which are the ones to compare on a busy

@@ -18,8 +18,8 @@ from lab.experiments import arena, diagnose, job, plan
 from lab.experiments.job import hashes_of
 from lab.experiments.plan import PAPER, Scale, Variant
 from lab.experiments.results import Results, commit
+from lab.experiments.statistics import paraphrases_of
 from lab.reports.report import write_report
-from storytest.authored import paraphrases_of
 from textgames.errors import InputError
 from textgames.game.contract import Game, close, title_of
 from textgames.openers import BUILT_IN, absolute_name, make, missing_file

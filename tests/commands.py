@@ -1,5 +1,7 @@
 """The commands of all programs by their first word, as tests run them."""
 
+import importlib
+import sys
 from collections.abc import Sequence
 
 OF_STORYTEST = {"test", "inspect", "annotate", "formats"}
@@ -8,12 +10,24 @@ OF_LAB = {"reproduce", "report"}
 
 def main(words: Sequence[str]) -> int:
     """Run a command of the program that has it, and return its exit code."""
-    if words[0] in OF_STORYTEST or (words[0] == "play" and "--path" in words):
-        from storytest.cli import main
-    elif words[0] in OF_LAB or tuple(words[:2]) == ("games", "add"):
-        from lab.__main__ import main
+    program, words = _program_of(words)
+    module = importlib.import_module("lab.__main__" if program == "lab" else f"{program}.cli")
+    code: int = module.main(words)
+    return code
 
-        words = ["games", *words[2:]] if words[0] == "games" else words
-    else:
-        from drrn.cli import main
-    return main(list(words))
+
+def process(words: Sequence[str]) -> list[str]:
+    """Return the command line that runs a command in a process."""
+    program, words = _program_of(words)
+    return [sys.executable, "-m", program, *words]
+
+
+def _program_of(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the package that has a command, and the words that it takes."""
+    if tuple(words[:2]) == ("games", "add"):
+        return "lab", ["games", *words[2:]]
+    if words[0] in OF_LAB:
+        return "lab", list(words)
+    if words[0] in OF_STORYTEST or (words[0] == "play" and "--path" in words):
+        return "storytest", list(words)
+    return "drrn", list(words)

@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.commands import main
+import drrn.cli
+import storytest.cli
+from lab.__main__ import PROGRAM as LAB
+from textgames import command_line
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(
@@ -21,6 +24,7 @@ BLOCK = re.compile(
     r'```(?P<language>\w*)(?: title="(?P<title>[^"]*)")?\n(?P<text>.*?)^```$',
     re.M | re.S,
 )
+PROGRAMS = {"drrn": drrn.cli.PROGRAM, "storytest": storytest.cli.PROGRAM, "python -m lab": LAB}
 PASSAGE = re.compile(r"^:: (?P<name>[^\n]+)\n.*?(?=^:: |\Z)", re.M | re.S)
 
 # Comments before a block: why it is not run, or not run in a short test, or the smaller settings
@@ -118,7 +122,7 @@ class Reader:
         importlib.invalidate_caches()
 
     def _run(self, command: str, lines: list[str], block: Block) -> None:
-        """Run a command of drrn and compare its output with the lines on the page."""
+        """Run a command of ours and compare its output with the lines on the page."""
         words = shlex.split(command, comments=True)
         output_file = None
         if ">" in words:
@@ -128,10 +132,10 @@ class Reader:
         if words[:2] == ["python", "-m"]:
             _run_module(words[2:])
         else:
-            assert words[0] == "drrn", f"only drrn is run: write why not before {command}"
-            codes = (0, 1) if words[1] == "test" else (0,)  # 1: the story has an error
+            assert words[0] in PROGRAMS, f"it is not run: write why not before {command}"
+            codes = (0, 1) if words[0] == "storytest" else (0,)  # 1: the story has an error
             smaller = [] if self.is_full else block.smaller_settings.split()
-            assert main([*words[1:], *smaller]) in codes, command
+            assert command_line.main(PROGRAMS[words[0]], [*words[1:], *smaller]) in codes, command
         output = self.capsys.readouterr().out
         if output_file:
             Path(output_file).write_text(output, encoding="utf-8")

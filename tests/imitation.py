@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from lab.authors.added import Origin
 from lab.authors.install import PUBLISHED, add_games
-from storytest.added import Origin
 
 CROSSING = '''\
 #!/usr/bin/env python

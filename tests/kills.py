@@ -25,6 +25,7 @@ from unittest import mock
 
 from drrn.runs import storage
 from tests.commands import main
+from tests.commands import process as process_of
 from tests.runs import SMALL
 from tests.stories import FORK, REWARDS
 
@@ -192,7 +193,7 @@ class KillTest:
     def _run(self, command: list[str], *, kill: bool) -> bool:
         """Run a command in a process; return whether it ended by itself."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "drrn", *command],
+            process_of(command),
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

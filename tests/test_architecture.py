@@ -35,7 +35,7 @@ LAYERS = {
         "compiled",
         "openers",
         "worlds diagnostics",
-        "terminal play command_line",
+        "terminal play command_line completion",
     ],
     "drrn": [
         "settings vectors sentences reading text",

@@ -1,6 +1,7 @@
 """The documentation: its examples run, its commands and links exist, and its site builds."""
 
 import contextlib
+import functools
 import io
 import re
 import shutil
@@ -10,10 +11,15 @@ import sys
 import pytest
 
 import drrn
-from drrn.cli import parser
-from tests.documentation import NOT_RUN, ROOT, Reader, blocks_of, commands_of, pages
+import storytest
+import textgames
+from tests.documentation import NOT_RUN, PROGRAMS, ROOT, Reader, blocks_of, commands_of, pages
+from textgames.command_line import parser
 
-TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
+TUTORIALS = [
+    ROOT / f"docs/{name}.md"
+    for name in ("lab/paper", "storytest/tutorial", "drrn/own-game", "drrn/own-model")
+]
 PRINTED_BY = ("2.13.0", "AVX512")  # the PyTorch and the processor of the numbers in tutorials
 LINK = re.compile(
     r"\]\((?P<path>[^)#\s:]*)(?:#(?P<anchor>[^)\s]+))?\)|(?:src|href)=\"(?P<source>[^\"#:]+)\""
@@ -80,32 +86,44 @@ def test_the_python_code_of_a_page_runs(page, reader):
             exec(compile(code, page, "exec"), {"__name__": "page"})
 
 
+COMMAND = re.compile(
+    rf"(?:^(?:    |\$ )|`)(?P<program>{'|'.join(PROGRAMS)})(?: (?P<words>[^\n`#|]*))?", re.M
+)
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_every_command_and_option_on_a_page_exists(page):
-    text = page.read_text(encoding="utf-8")
-    helps: dict[str, str] = {}
-    pattern = r"(?:^(?:    |\$ )|`)drrn ([a-z]+(?: add\b)?)((?: [^\n`#|]*)?)"
-    for command, arguments in re.findall(pattern, text, re.M):
-        if command not in helps:
-            helps[command] = help_of(command)
+    for match in COMMAND.finditer(page.read_text(encoding="utf-8")):
+        name, _, arguments = (match["words"] or "").partition(" ")
+        if not re.fullmatch(r"[a-z]+", name) and match["program"] == "storytest":
+            name, arguments = "test", match["words"] or ""  # of a story
+        if not re.fullmatch(r"[a-z]+", name):
+            continue
+        if re.match(r"add\b", arguments):
+            name += " add"
+        text = help_of(match["program"], name)
         for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", arguments):
-            assert re.search(rf"{option}(?![\w-])", helps[command]), (
-                f"{page.name}: drrn {command} has no {option}"
-            )
+            assert re.search(rf"{option}(?![\w-])", text), f"{match[0]}: no {option}"
 
 
-def help_of(command):
+@functools.cache
+def help_of(program, command):
     """Return the help of a command."""
     output = io.StringIO()
-    with pytest.raises(SystemExit), contextlib.redirect_stdout(output):
-        parser(full=True).parse_args([*command.split(), "--help"])
+    with pytest.raises(SystemExit) as stop, contextlib.redirect_stdout(output):
+        parser(PROGRAMS[program], full=True).parse_args([*command.split(), "--help"])
+    assert stop.value.code == 0, f"{program} has no command {command}"
     return output.getvalue()
 
 
-def test_the_api_reference_has_every_exported_name():
+@pytest.mark.parametrize("package", [drrn, storytest, textgames])
+def test_the_api_reference_has_every_exported_name(package):
     text = (ROOT / "docs/api.md").read_text(encoding="utf-8")
-    names = set(re.findall(r"^::: drrn\.(\w+)$", text, re.M))
-    assert names == set(drrn.__all__) - {"__version__"}
+    names = set(re.findall(rf"^::: {package.__name__}\.(\w+)$", text, re.M))
+    exported = set(package.__all__) - {"__version__"}
+    if package is drrn:  # it also has the names of textgames
+        exported -= set(textgames.__all__)
+    assert names == exported
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
@@ -114,7 +132,8 @@ def test_every_link_of_a_page_has_a_target(page):
         path = link["path"] or link["source"]
         target = (page.parent / path) if path else page
         assert target.exists(), f"{page.name} links to {path}, which does not exist"
-        if link["anchor"] and target.suffix == ".md" and "drrn." not in link["anchor"]:
+        is_heading = "." not in (link["anchor"] or ".")  # not a name of the API
+        if is_heading and target.suffix == ".md":
             assert link["anchor"] in anchors(target), (
                 f"{page.name}: {target.name} has no heading #{link['anchor']}"
             )

@@ -47,7 +47,7 @@ def test_an_installation_with_hashes_refuses_another_file(tmp_path):
 def test_a_package_index_that_cannot_be_reached_is_one_sentence(tmp_path):
     index = {"PIP_INDEX_URL": tmp_path.as_uri(), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
     done = subprocess.run(
-        [sys.executable, str(SUPPLY), "twine"],
+        [sys.executable, str(SUPPLY), "stories"],
         env={**os.environ, **index},
         capture_output=True,
         text=True,

@@ -1,18 +1,21 @@
-"""The wheel: built from a copy of the source, installed in another folder and used there."""
+"""The wheels of all packages: their files, and their commands where nothing else is of this clone."""
 
+import fnmatch
 import json
 import os
 import shutil
 import subprocess
 import sys
 import urllib.request
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.source_code import PACKAGES, ROOT
+from textgames.files import read_toml
+
+FOLDERS = {name: path.parent for name, path in PACKAGES.items() if name != "lab"}
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
 OFFLINE = ["--no-deps", "--no-index"]  # without network
 TINY = (
@@ -27,110 +30,123 @@ number: int = drrn.make("long-watch").reset(0).text  # type: ignore[assignment]
 """
 
 
-def source_files():
-    """Return the relative path of every file of the package."""
-    paths = (ROOT / "drrn").rglob("*")
-    files = [path for path in paths if path.is_file() and "__pycache__" not in path.parts]
-    return {*(path.relative_to(ROOT).as_posix() for path in files)}
+def source_files(name):
+    """Return the path of every file of a package, relative to the folder of its pyproject.toml."""
+    paths = [path for path in PACKAGES[name].rglob("*") if "__pycache__" not in path.parts]
+    return {path.relative_to(FOLDERS[name]).as_posix() for path in paths if path.is_file()}
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """A wheel built from a copy, because files of a build would enter the next one."""
-    copy = tmp_path_factory.mktemp("source")
-    out = tmp_path_factory.mktemp("wheel")
-    shutil.copytree(ROOT / "drrn", copy / "drrn", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, copy)
-    options = [*OFFLINE, "--no-build-isolation", "--wheel-dir", out]
-    subprocess.run([*PIP, "wheel", *options, copy], check=True)
-    (path,) = out.iterdir()
-    return path
-
-
-@pytest.fixture(scope="module")
-def installation(wheel, tmp_path_factory):
-    """Folder with the installed package and its command, and an empty folder to work in."""
-    folder = tmp_path_factory.mktemp("installation")
-    subprocess.run([*PIP, "install", *OFFLINE, "--target", folder / "packages", wheel], check=True)
-    (folder / "work").mkdir()
-    return folder
-
-
-def output(installation, *command):
-    """Run a command with the installed package; return what it prints."""
-    environment = {**os.environ, "PYTHONPATH": str(installation / "packages")}
-    folder = installation / "work"
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
-def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert names == source_files()
-    stories = {
-        "long-watch.twee",
-        "long-watch.toml",
-        "night-market.paraphrases.tsv",
-        "night-market.reworded.tsv",
-    }
-    data = {*stories, "examples.toml", "py.typed"}
-    assert data <= {name.rpartition("/")[2] for name in names}
-
-
-def test_the_wheel_requires_only_numpy(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        lines = archive.read(path).decode("utf-8").splitlines()
-    requirements = [
-        line.split()[1]
-        for line in lines
-        if line.startswith("Requires-Dist:") and "extra ==" not in line
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_file_that_is_no_module_is_declared_as_package_data(name):
+    declared = read_toml(FOLDERS[name] / "pyproject.toml")["tool"]["setuptools"]["package-data"]
+    patterns = [
+        f"{package.replace('.', '/')}/{pattern}"
+        for package, each in declared.items()
+        for pattern in each
     ]
-    assert [name.split(">")[0] for name in requirements] == ["numpy", "tomli"]  # tomli: Python 3.10
+    data = [path for path in source_files(name) if not path.endswith(".py")]
+    unmatched = [path for path in data if not _is_matched(path, patterns)]
+    assert data and unmatched == []
+    assert [p for p in patterns if not any(_is_matched(path, [p]) for path in data)] == []
 
 
-def test_the_installed_command_lists_the_games_and_trains(installation):
-    packages = installation / "packages"
-    module = output(installation, sys.executable, "-c", "import drrn; print(drrn.__file__)")
-    assert Path(module.strip()) == packages / "drrn" / "__init__.py"
-    drrn = shutil.which("drrn", path=packages / "bin")
-    games = output(installation, drrn, "games")
+def _is_matched(path, patterns):
+    """Whether a pattern matches a path; * stands for no slash."""
+    same_depth = [pattern for pattern in patterns if pattern.count("/") == path.count("/")]
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in same_depth)
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """The wheel of each package, built from a copy: files of a build would enter the next one."""
+    copy = tmp_path_factory.mktemp("source")
+    out = tmp_path_factory.mktemp("wheels")
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+    options = [*OFFLINE, "--no-build-isolation", "--wheel-dir", out]
+    paths = {}
+    for name, folder in FOLDERS.items():
+        shutil.copytree(folder, copy / name, ignore=ignore)
+        subprocess.run([*PIP, "wheel", *options, copy / name], check=True)
+        (paths[name],) = set(out.iterdir()) - set(paths.values())
+    return paths
+
+
+@pytest.fixture(scope="module")
+def run(wheels, tmp_path_factory):
+    """Function that runs a command of the installed packages, outside of the clone."""
+    folder = tmp_path_factory.mktemp("installation")
+    target = ["--target", folder / "packages"]
+    subprocess.run([*PIP, "install", *OFFLINE, *target, *wheels.values()], check=True)
+    (folder / "work").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(folder / "packages")}
+
+    def start(command, *words, start=subprocess.run, **options):
+        program = shutil.which(command, path=folder / "packages" / "bin") or command
+        options = {"cwd": folder / "work", "env": environment, "text": True, **options}
+        return start([program, *words], stdout=subprocess.PIPE, **options)
+
+    return start
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_wheel_contains_exactly_the_files_of_its_package(wheels, name):
+    with zipfile.ZipFile(wheels[name]) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == source_files(name)
+
+
+@pytest.mark.full
+def test_the_installed_packages_are_imported_from_their_wheels(run):
+    code = (
+        f"import {', '.join(FOLDERS)}; print({', '.join(f'{name}.__file__' for name in FOLDERS)})"
+    )
+    files = run(sys.executable, "-c", code, check=True).stdout.split()
+    assert len(files) == len(FOLDERS)
+    assert [file for file in files if Path(file).is_relative_to(ROOT)] == []
+    code = "from textsuites.protocols import read_protocol as r; r('protocol:twx-eacl2023/twc')"
+    run(sys.executable, "-c", code, check=True)
+
+
+@pytest.mark.full
+def test_the_installed_commands_list_train_play_and_test(run, tmp_path):
+    games = run("drrn", "games", check=True).stdout
     assert "long-watch" in games and "night-market" in games
-    output(installation, drrn, "train", "long-watch", "--out", "run", *TINY)
-    run = installation / "work" / "run"
-    config = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    run("drrn", "train", "long-watch", "--out", tmp_path / "run", *TINY, check=True)
+    config = json.loads((tmp_path / "run/config.json").read_text(encoding="utf-8"))
     assert config["game"]["source"] == "long-watch"
-    rows = (run / "evaluations.csv").read_text(encoding="utf-8").splitlines()
+    rows = (tmp_path / "run/evaluations.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 2  # the header and one round
-
-
-def test_the_installed_command_plays_tests_and_serves(installation):
-    drrn = shutil.which("drrn", path=installation / "packages" / "bin") or "drrn"
-    played = output(installation, drrn, "play", "long-watch", "--policy", "random", "--json")
+    played = run("drrn", "play", "long-watch", "--policy", "random", "--json", check=True).stdout
     assert json.loads(played)["episodes"] == 1000
-    assert "Endings" in output(installation, drrn, "test", "long-watch", "--jobs", "1")
-    command = [drrn, "serve", "--no-browser", "--port", "0"]
-    environment = {**os.environ, "PYTHONPATH": str(installation / "packages")}
-    work = installation / "work"
-    with subprocess.Popen(command, cwd=work, env=environment, stdout=subprocess.PIPE) as server:
-        assert server.stdout is not None
-        link = server.stdout.readline().decode().strip()
-        with urllib.request.urlopen(link, timeout=60) as answer:
+    assert "Endings" in run("storytest", "test", "long-watch", "--jobs", "1", check=True).stdout
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("program", ["drrn", "storytest"])
+def test_the_installed_page_is_served(run, program):
+    words = ["serve", "--no-browser", "--port", "0"]
+    with run(program, *words, start=subprocess.Popen) as server:
+        with urllib.request.urlopen(server.stdout.readline().strip(), timeout=60) as answer:
             assert b"</html>" in answer.read()
         server.kill()
 
 
-def test_mypy_uses_the_types_of_the_installed_package(wheel, tmp_path):
+@pytest.mark.full
+def test_mypy_uses_the_types_of_the_installed_packages(wheels, tmp_path):
     pytest.importorskip("mypy")
-    venv.create(tmp_path / "other", symlinks=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "other"], check=True)
     (packages,) = (tmp_path / "other").glob("lib/python*/site-packages")
-    subprocess.run([*PIP, "install", *OFFLINE, "--target", packages, wheel], check=True)
+    options = [*OFFLINE, "--target", packages]
+    subprocess.run([*PIP, "install", *options, *wheels.values()], check=True)
     (tmp_path / "consumer.py").write_text(CONSUMER, encoding="utf-8")
     options = ["--strict", "--cache-dir", "cache", "--python-executable", "other/bin/python"]
-    command = [sys.executable, "-m", "mypy", *options, "consumer.py"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    result = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "consumer.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert result.returncode == 0, result.stdout + result.stderr

@@ -25,8 +25,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from storytest import added
-from storytest.added import HOW, REPOSITORY, Origin, games_folder
+from lab.authors import added
+from lab.authors.added import HOW, REPOSITORY, Origin, games_folder
 from storytest.twine.story import unescape_html
 from textgames.errors import InputError
 from textgames.files import read_bytes, write_atomically
@@ -328,6 +328,16 @@ _SUMS = resources.files("lab.authors").joinpath("published.sha256").read_text(en
 PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.splitlines())}
 
 
+def run(options: argparse.Namespace) -> None:
+    """Install the games, and print what they come from."""
+    before = added.origin_if_sound()
+    origin = add_games(options.path, as_published=options.as_published)
+    what = "installed" if before is None else "installed again"
+    print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
+    if before is not None and before != origin:
+        print(f"before: {before}")
+
+
 def add_games(clone: Path, *, as_published: bool = False) -> Origin:
     """Install both games from a clone.
 
@@ -417,14 +427,21 @@ def _write(files: dict[str, str], origin: Origin) -> None:
     with tempfile.TemporaryDirectory(
         prefix=".text-games-", dir=games_folder(), ignore_cleanup_errors=True
     ) as temporary:
-        folder = Path(temporary) / "games"
+        folder = Path(temporary) / origin.folder
         folder.mkdir()
+        tomls = {}
         for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
-        for name in added.NAMES:
-            make(folder / f"{name}.toml")  # it can be played
+            if name.endswith(".toml"):
+                inside = rf'\1"{origin.folder}/'
+                text = tomls[name] = re.sub(r'(?m)^((?:story|paraphrases) = )"', inside, text)
+            path = Path(temporary, name) if name in tomls else folder / name
+            path.write_text(text, encoding="utf-8", newline="\n")
+        for name in tomls:
+            make(Path(temporary, name))  # it can be played
         shutil.rmtree(origin.path, ignore_errors=True)  # the same files, or edited ones
         folder.rename(origin.path)
+        for name, text in tomls.items():
+            write_atomically(games_folder() / name, text.encode())
         write_atomically(added.record_path(), origin.to_json().encode())
 
 
@@ -489,13 +506,3 @@ def _words(test: ast.expr) -> tuple[str, str]:
 def _quoted(text: str) -> str:
     """A TOML string, which has the form of a JSON string."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def run(options: argparse.Namespace) -> None:
-    """Install the games from a clone of the authors' repository."""
-    before = added.origin_if_sound()
-    origin = add_games(options.path, as_published=options.as_published)
-    what = "installed" if before is None else "installed again"
-    print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
-    if before is not None and before != origin:
-        print(f"before: {before}")

@@ -16,12 +16,13 @@ from drrn.runs.run import Run
 from drrn.runs.scores import Round, RoundScores
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
+from lab.authors.added import sources_of
 from lab.experiments import measure
 from lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant, cost
 from lab.experiments.results import FACTS, GAME, KINDS, Results, to_csv, write_json
-from storytest.authored import paraphrases_of
+from lab.experiments.statistics import paraphrases_of
 from textgames.errors import InputError
-from textgames.game.contract import Game, close, fingerprint_of, sources_of
+from textgames.game.contract import Game, close, fingerprint_of
 from textgames.openers import GameSpec
 
 FACTS_EDITION = 2  # raised whenever the facts of games change, so that they are computed again

@@ -32,11 +32,8 @@ from lab.experiments.plan import (
     published_job,
 )
 from lab.experiments.results import Row, mark
-from storytest.authored import paraphrases_of
-from storytest.playtest.evidence import Evidence
-from storytest.playtest.playtest import gather, inspect_game
-from storytest.playtest.survey import explore
-from storytest.twine.rules import DEFAULT_SET
+from lab.experiments.statistics import paraphrases_of, statistics_of
+from storytest.twine.paraphrases import DEFAULT_SET
 from textgames.compiled.chain import softmax_of_slots
 from textgames.compiled.compile import MOST_STATES, compile_game
 from textgames.compiled.game import Compiled
@@ -325,21 +322,17 @@ def facts(game: Game, settings: Settings, source: str, name: str) -> dict[str, A
         return _suite_facts(game, source, published_job(name))
     try:
         compiled = compile_game(game, limit=MOST_STATES)
-        findings = inspect_game(game, compiled)
     except InputError:
         compiled = None
-        evidence = Evidence()
-        findings = gather(game, evidence, statistics=explore(game, evidence))
-    statistics = findings.statistics
-    assert statistics is not None
+    statistics = statistics_of(game, compiled)
     scores = reference_scores(game, compiled, 2_000)
     limit = step_limit_of(game)
     values: dict[str, Any] = {
         "title": title_of(game),
         **{name: getattr(statistics, name) for name in STATISTICS},
-        "states": findings.states,
-        "endings": sum(len(ending.variants) or 1 for ending in findings.endings),
-        "states_are_all": findings.states_complete,
+        "states": statistics.states,
+        "endings": statistics.endings,
+        "states_are_all": statistics.complete,
         "states_that_differ": len(compiled) if compiled else None,
         "random_final_reward": scores.random,
         "best_final_reward": scores.best,

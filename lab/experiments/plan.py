@@ -16,7 +16,7 @@ from drrn.experiments import agents
 from drrn.runs.config import recommended_settings
 from drrn.settings import PAPER as PAPER_SETTINGS
 from drrn.settings import STRONG, Settings, recipe, settings_for
-from storytest.twine.rules import DEFAULT_SET
+from storytest.twine.paraphrases import DEFAULT_SET
 from textgames.declaration import without_none
 from textgames.errors import InputError, did_you_mean
 from textgames.files import read_toml

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import drrn
+from lab.authors import added
 from lab.authors.install import add_games, read_sources
-from storytest import added
-from storytest.authored import paraphrases_of
-from storytest.twine.rules import read_paraphrases
+from lab.experiments.statistics import paraphrases_of
+from storytest.twine.paraphrases import read_paraphrases
 from tests.commands import main
 from tests.imitated_twee import write_twee
 from tests.imitation import CROSSING, add_imitation, pickled_words, treat_as_published, write_clone
@@ -125,37 +125,29 @@ def test_the_published_vocabularies_are_saved_as_json(imitation):
 def test_the_error_for_a_missing_game_names_the_installation(capsys):
     assert main(["play", "saving-john", "--policy", "random"]) == 2
     output = capsys.readouterr().err
-    assert output.count("\n") == 1 and "git clone https://github.com/jvking/text-games" in output
+    assert output.count("\n") == 1 and "python -m lab games" in output
     assert main(["play", "savingjohn", "--policy", "random"]) == 2
     assert '"saving-john"' in capsys.readouterr().err
 
 
 def test_games_lists_the_installed_games(capsys, imitation, shared_compile_cache):
     main(["games"])
-    assert "not installed" in capsys.readouterr().out
+    assert "saving-john cannot be opened: " in capsys.readouterr().out
     with treat_as_published(imitation):
         assert main(["games", "add", str(imitation), "--as-published"]) == 0
     installed = capsys.readouterr().out
     assert "installed: sources" in installed and "rewards of the published code" in installed
     main(["games"])
-    lines = capsys.readouterr().out.splitlines()
-    (first,) = (line for line in lines if line.startswith("saving-john  "))
-    (second,) = (line for line in lines if line.startswith("machine-of-death  "))
-    assert first.split()[1:3] == ["Saving", "John"]
-    assert second.split()[-1].isdecimal()
+    rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
+    assert rows["saving-john"][1:3] == ["Saving", "John"]
+    assert rows["machine-of-death"][-1].isdecimal()
 
 
-def test_a_run_records_the_hash_of_the_sources_of_its_game(imitation, tmp_path):
+def test_the_sources_of_an_installed_game_are_known(imitation):
     origin = add_imitation(imitation)
-    small = "--updates 2 --rounds 1 --episodes-per-round 5 --evaluation-episodes 5".split()
-    small += ["--replicas", "1"]
-    assert main(["train", "saving-john", "--out", str(tmp_path / "run"), *small]) == 0
-    game = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))["game"]
-    assert game["source"] == "saving-john"
-    assert game["sources_sha256"] == origin.sha256 and game["as_published"] is False
-    assert main(["train", "long-watch", "--out", str(tmp_path / "other"), *small]) == 0
-    game = json.loads((tmp_path / "other" / "config.json").read_text(encoding="utf-8"))["game"]
-    assert "sources_sha256" not in game
+    sources = {"sources_sha256": origin.sha256, "as_published": False}
+    assert added.sources_of(open_story("saving-john")) == sources
+    assert added.sources_of(open_story("long-watch")) == {}
 
 
 # Installation
@@ -250,15 +242,15 @@ def test_a_full_disk_leaves_the_old_games(monkeypatch, home, imitation):
 
 
 def test_adding_again_repairs_a_damaged_record(imitation):
-    add_imitation(imitation)
+    origin = add_imitation(imitation)
     parent_folder = added.record_path().read_text().replace("text-games-", "../")
     for text in ("{", "[]", '{"folder": "/"}', parent_folder):
         added.record_path().write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match="add the games again"):
-            drrn.make("saving-john")
-        assert drrn.make("long-watch")
-        add_imitation(imitation)
+            added.origin()
         assert drrn.make("saving-john")
+        add_imitation(imitation)
+        assert added.origin() == origin
 
 
 def test_the_simulator_is_never_run(tmp_path, imitation):

@@ -23,7 +23,7 @@ from textgames.document import markdown_block
 from textgames.errors import InputError
 from textgames.wording import words
 
-PAGES = ("beyond", "diagnostics", "arena")
+PAGES = ("lab/beyond", "textgames/diagnostics", "drrn/arena")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SETTINGS = {**PAPER.flat(), "final_softmax": 1000, "final_greedy": 200}
 RECORD: dict[str, Any] = {

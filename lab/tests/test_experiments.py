@@ -396,7 +396,7 @@ def test_dollar_signs_in_a_title_are_not_a_formula():
 def test_the_error_for_a_folder_without_rows_names_the_command(tmp_path, capsys):
     (tmp_path / "rows/long-watch").mkdir(parents=True)
     assert main(["report", "--out", str(tmp_path)]) == 2
-    assert "run drrn reproduce" in capsys.readouterr().err
+    assert "run python -m lab reproduce" in capsys.readouterr().err
 
 
 # Plan and measures

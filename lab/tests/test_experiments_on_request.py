@@ -230,7 +230,7 @@ def test_the_experiment_on_suites_writes_rows_and_a_section(stand_ins, tmp_path)
     assert main([*command, "--jobs", "1", "--out", str(out)]) == 0
     text = section(out, "Games of suites")
     assert "| TextWorldExpress: coin" in text and "| TextWorld: tale" in text
-    assert "drrn reproduce --only suites\n" in text and str(tmp_path) not in text
+    assert "python -m lab reproduce --only suites\n" in text and str(tmp_path) not in text
     record = json.loads((out / "rows/twx-coin/suite-gru.json").read_text())
     assert record["wanted"]["encoder"] == "gru" and record["wanted"]["final_softmax"] == 8
     rows = rows_of(out / "rows/twx-coin/suite-gru.quests.csv")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import drrn
+from lab.authors import added
 from lab.experiments.results import Results
-from storytest import added
-from storytest.twine.rules import read_paraphrases
+from storytest.twine.paraphrases import read_paraphrases
 from tests.commands import main
 from tests.imitation import add_imitation
 from tests.stories import open_story
@@ -100,7 +100,7 @@ def test_links_inside_a_text_are_parts_of_it(crossing):
 def test_every_paraphrase_is_of_a_reachable_action(crossing):
     faces = open_story(crossing).explore().faces
     actions = {action for face in faces for action in face.actions}
-    paraphrases = read_paraphrases(crossing.with_name("machine-of-death.paraphrases.tsv"))
+    paraphrases = read_paraphrases(open_story(crossing).rules.paraphrases["paraphrased"])
     assert paraphrases.keys() <= actions
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import drrn
-from storytest.twine.rules import read_paraphrases
+from storytest.twine.paraphrases import read_paraphrases
 from tests.stories import open_story
 from textgames.compiled.memoryless import best_memoryless, fixed_point
 from textgames.compiled.solve import best, random_play

@@ -1,5 +1,6 @@
 """Commands that run many jobs: killed at random moments, they continue to the same results."""
 
+import contextlib
 import os
 import random
 import signal
@@ -8,6 +9,8 @@ import sys
 import time
 
 import pytest
+
+from tests.commands import process as process_of
 
 # The strong recipe has a survey, after which a run has other settings than the command.
 SET = "--set rounds=5 episodes_per_round=200 evaluation_episodes=20"
@@ -26,6 +29,15 @@ COMMANDS = {
 RESULTS = ("*.csv", "*.jsonl", "best.json")
 
 
+def size_of(out):
+    """Return the number of bytes of all files that a command has written."""
+    size = 0
+    for path in out.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
+
+
 def results_of(out):
     paths = [path for pattern in RESULTS for path in out.rglob(pattern)]
     names = {
@@ -41,21 +53,19 @@ def test_a_killed_command_continues_to_the_same_results(name, tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
     def start(out):
-        command = [sys.executable, "-m", "drrn", *COMMANDS[name].split(), "--out", str(out)]
+        command = process_of([*COMMANDS[name].split(), "--out", str(out)])
         return subprocess.Popen(command, env=environment, start_new_session=True)
 
-    begin = time.monotonic()
     assert start(tmp_path / "whole").wait() == 0
-    whole = time.monotonic() - begin
     generator = random.Random(name)
-    for _ in range(4):
+    for part in sorted(generator.uniform(0.1, 0.9) for _ in range(4)):
         process = start(tmp_path / "killed")
-        try:
-            process.wait(generator.uniform(0.1, 0.7) * whole)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, generator.choice([signal.SIGKILL, signal.SIGINT]))
-            process.wait()
-            time.sleep(1)  # its workers end with it
+        while process.poll() is None:
+            if size_of(tmp_path / "killed") >= part * size_of(tmp_path / "whole"):
+                os.killpg(process.pid, generator.choice([signal.SIGKILL, signal.SIGINT]))
+                process.wait()
+                time.sleep(1)  # its workers end with it
+            time.sleep(0.02)
     assert start(tmp_path / "killed").wait() == 0
     results = results_of(tmp_path / "whole")
     assert results and results_of(tmp_path / "killed") == results

@@ -13,6 +13,7 @@ from drrn.models import MODELS, Pages
 from drrn.models.encoders.base import distinct_texts
 from drrn.models.word_table import small_random
 from tests.bags import bag_of
+from tests.documentation import blocks_of
 from tests.models import (
     ACTIONS,
     STATES,
@@ -280,10 +281,8 @@ def test_the_errors_for_unknown_models_and_interactions_suggest_a_name():
 
 
 def test_the_model_in_the_docs_learns(monkeypatch, tmp_path):
-    text = (ROOT / "docs/drrn/training.md").read_text(encoding="utf-8")
-    code = next(block for block in text.split("```python\n") if "class Additive" in block).split(
-        "```"
-    )[0]
+    blocks = blocks_of(ROOT / "docs/drrn/own-model.md")
+    code = "\n".join(block.text for block in blocks if block.title.startswith("mine.py"))
     (tmp_path / "additive.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     drrn.trust("additive:Additive")

@@ -71,7 +71,6 @@ def test_commands_refuse_a_game_at_its_first_reward(reward, game, import_folder,
         ["train", source, "--out", "run", *FEW],
         ["train", source, "--out", "paper", "--paper", *FEW],
         ["play", source, "--policy", "random", "--episodes", "2"],
-        ["inspect", source, "--seconds", "1"],
     ):
         assert main(words) == 2, words
         error = capsys.readouterr().err.splitlines()[-1]

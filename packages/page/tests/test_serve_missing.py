@@ -7,7 +7,6 @@ import sys
 import httpx
 import pytest
 
-from tests.source_code import ROOT
 from tests.stories import FORK, REWARDS
 
 pytest.importorskip("starlette")
@@ -35,10 +34,9 @@ serve([], pathlib.Path("runs"), host=None, port=0, browser=False, say=partial(pr
 def client(request, tmp_path):
     """A client of a server in whose processes some modules cannot be imported."""
     (tmp_path / "sitecustomize.py").write_text(BLOCK.format(names=request.param))
-    root = ROOT
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(root)]),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)]),
         "TEXTGAMES_HOME": str(tmp_path / "home"),
     }
     command = [sys.executable, "-c", SERVE]

@@ -29,7 +29,7 @@ def test_worker_processes_give_the_results_of_one_process(name):
 @pytest.mark.full
 def test_after_an_error_outstanding_answers_of_workers_are_dropped(tmp_path, import_folder):
     (tmp_path / "once.py").write_text(
-        "import drrn, pathlib\n"
+        "import pathlib, textgames\n"
         "class Game:\n"
         "    name = 'once'\n"
         "    def reset(self, seed=None):\n"
@@ -61,7 +61,7 @@ def test_an_object_without_a_name_has_no_workers():
 
 
 BRITTLE = """
-import drrn, os, pathlib
+import os, pathlib, textgames
 class Game:
     name = 'brittle'
     def reset(self, seed=None): return textgames.Observation('here', ('on',))

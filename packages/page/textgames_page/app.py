@@ -10,7 +10,6 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import uvicorn
@@ -27,6 +26,7 @@ from textgames.pages import rendered
 from textgames.version import __version__
 from textgames_page.http import TABLE, Access, Guard, error_response, local_access, shared_access
 from textgames_page.library import Library, given_entries
+from textgames_page.products import has_stories
 from textgames_page.routes import ROUTES
 from textgames_page.services import Services
 
@@ -171,6 +171,6 @@ def _socket(host: str, port: int | None) -> socket.socket:
 def _styles() -> list[str | tuple[str, str]]:
     """The folders of styles that the pages share with reports and maps."""
     folders: list[str | tuple[str, str]] = [("textgames.pages", "styles")]
-    if find_spec("storytest"):
+    if has_stories():
         folders.append(("storytest", "styles"))
     return folders

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from textgames.errors import InputError
 from textgames.files import home, read_text, slug, write
 from textgames.game.contract import close, title_of
-from textgames.openers import BUILT_IN, WORLDS, GameSpec, spec_for
+from textgames.openers import BUILT_IN, WORLDS, GameSpec, installed_games, spec_for
 from textgames.registry import registered
 from textgames_page.async_service import AsyncService
 from textgames_page.http import content_type
@@ -169,11 +169,7 @@ def _built_in() -> Iterator[GameEntry]:
 
 
 def _added() -> Iterator[GameEntry]:
-    stories: Sequence[str] = ()
-    if has_stories():
-        from storytest import added
-
-        stories = added.NAMES if added.origin_if_sound() is not None else ()
+    stories = installed_games() if has_stories() else ()
     for name in (*stories, *registered("game")):
         title = name.replace("-", " ").title()  # until it is opened
         yield GameEntry(_id_part(name), title, "added", spec_for(name), name)

@@ -14,8 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from storytest.search import Exploration, clock
 from storytest.twine.layout import RestartLinks
-from storytest.twine.retelling import is_retelling, retold_prose
-from storytest.twine.rules import DEFAULT_SET, Rules, read_paraphrases
+from storytest.twine.rules import Rules
 from storytest.twine.script import Problem, Script, summarise
 from storytest.twine.story import Story
 from storytest.twine.values import Value
@@ -170,11 +169,3 @@ def explorable(game: Game, purpose: str) -> Explorable:
     if isinstance(game, Explorable):
         return game
     raise InputError(f"{game.name}: {purpose} needs a Twine story; give the path of one")
-
-
-def paraphrases_of(game: Game, name: str = DEFAULT_SET) -> Mapping[str, str] | None:
-    """Original → paraphrase, of actions or of the prose of passages, if the game has such a set."""
-    path = game.rules.paraphrases.get(name) if isinstance(game, Explorable) else None
-    if path and is_retelling(path):
-        return retold_prose(game.rules.story, path)  # type: ignore[attr-defined]
-    return read_paraphrases(path) if path is not None else None

@@ -1,12 +1,10 @@
 """Opens a story file: by our interpreter if that understands all of it, otherwise by its engine."""
 
-import importlib.util
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from storytest import added
 from storytest.authored import HOSTED, NATIVE
 from storytest.formats import SCRIPT, format_for, publish, with_engine
 from storytest.hosted.browser import check_size, without_media
@@ -17,19 +15,18 @@ from storytest.hosted.stage import Stage
 from storytest.ink import export_of_inky, open_ink
 from storytest.limits import LIMITS
 from storytest.twine import native
+from storytest.twine.paraphrases import choose_paraphrases, retell
 from storytest.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
-from storytest.twine.retelling import retell
-from storytest.twine.rules import Rules, check_rules, choose_paraphrases, read_rules
+from storytest.twine.rules import Rules, check_rules, read_rules
 from storytest.twine.script import Facts, Script
 from storytest.twine.story import Story
 from storytest.twine.story_game import TwineGame
 from textgames.errors import InputError
 from textgames.files import decode, read_bytes
 from textgames.game.contract import Game
-from textgames.openers import BUILT_IN, GameSpec, Opener, check_path
+from textgames.openers import BUILT_IN, GameSpec, Opener, check_path, installed_games
 
 INK = (".json", ".ink")
-INSTALL = "pip install mini-racer"
 
 
 def open_story_of(spec: GameSpec) -> Game:
@@ -53,9 +50,7 @@ def open_story_of(spec: GameSpec) -> Game:
 def _story_path(name: str) -> Path:
     if name in BUILT_IN:
         return Path(__file__).parent / "twine" / "built_in" / f"{name}.toml"
-    if name in added.NAMES:
-        return added.toml_of(name)
-    return check_path(name)
+    return installed_games().get(name) or check_path(name)
 
 
 def _rules_of(path: Path) -> tuple[Path | None, Rules]:
@@ -80,10 +75,6 @@ def _check_inside(rules: Rules, toml: Path) -> None:
             raise InputError(f"{toml}: {cause}; {cure}")
 
 
-def has_mini_racer() -> bool:
-    return importlib.util.find_spec("py_mini_racer") is not None
-
-
 @dataclass
 class _Opening:
     path: Path
@@ -100,18 +91,15 @@ class _Opening:
         if engine == HOSTED:
             return self._hosted(story)
         if reason := native.foreign(story):
-            if engine is None and has_mini_racer():
+            if engine is None:
                 return self._hosted(story)
-            cure = "leave out --engine native" if engine == NATIVE else INSTALL
+            cure = "leave out --engine native"
             raise InputError(f"{self.file}: {reason}, which needs its own engine; {cure}")
         script = native.read_script(story, dict(self.rules.inputs))
         if engine is None and not self._is_ours(script) and self._has_engine(script):
             return self._hosted(story)
         if script.problems and not self.spec.lenient:
-            hint = ""
-            if self._is_page and not has_mini_racer():
-                hint = f"\n  Its own engine can play all of it: {INSTALL}"
-            raise InputError(native.complaint(script) + hint)
+            raise InputError(native.complaint(script))
         return self._native(script)
 
     @property
@@ -152,8 +140,6 @@ class _Opening:
         return not any("script" in passage.tags and passage.text.strip() for passage in passages)
 
     def _has_engine(self, script: Script) -> bool:
-        if not has_mini_racer():
-            return False
         if self._is_page and SCRIPT.search(self._text):
             return True
         if not script.story.format and not native.is_sugarcube(script):
@@ -168,8 +154,7 @@ class _Opening:
         script.lenient = self.spec.lenient
         if self.toml:
             check_rules(self.rules, script, self.toml)
-        sources = added.story_sources(self.rules.story) if self.rules.story else None
-        game = TwineGame(self.path.stem, script, self.rules, sources, **self.options)
+        game = TwineGame(self.path.stem, script, self.rules, **self.options)
         if self.spec.lenient:
             game.note_empty_opening()
         return game
@@ -197,7 +182,8 @@ class _Opening:
 
 
 def _absolute_path(name: str) -> str:
-    return name if name in (*BUILT_IN, *added.NAMES) else str(Path(name).resolve())
+    is_name = name in BUILT_IN or name in installed_games() or not Path(name).exists()
+    return name if is_name else str(Path(name).resolve())
 
 
 STORY_OPTIONS = frozenset({"paraphrased", "encoding", "engine"})

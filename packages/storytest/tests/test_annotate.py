@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 import textgames
-from storytest.cli.annotate import annotation
+from storytest.cli.annotate import annotation, explored
 from storytest.playtest.findings import ERROR, Issue
-from storytest.playtest.playtest import inspect_game
 from tests.commands import main
 from tests.stories import open_story
 
@@ -75,7 +74,7 @@ def test_an_error_page_is_no_ending(tmp_path, monkeypatch):
     path = tmp_path / "tale.twee"
     path.write_text(":: Start\n[[a|End]]\n[[b|Bad]]\n\n:: End\nHome.\n\n:: Bad\nOops.\n")
     game = open_story(path)
-    findings = inspect_game(game, None)
+    findings = explored(game, 1_000, 1.0)
     error = Issue("Bad", "shows an error", kind=ERROR)
     text = annotation(game, replace(findings, dead_ends=[error]), "tale.twee")
     assert text.count("[[ending]]") == 1 and '"Bad"' not in text
@@ -89,7 +88,7 @@ def test_annotate_of_machine_of_death_keeps_its_16_rules(shared_games, tmp_path)
 
 
 def test_annotate_checks_its_output_before_it_explores(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("storytest.cli.annotate.inspect_game", pytest.fail)
+    monkeypatch.setattr("storytest.cli.annotate.explored", pytest.fail)
     out = tmp_path / "nowhere" / "a.toml"
     assert main(["annotate", "long-watch", "--out", str(out)]) == 2
     assert f"{out.parent} is not a folder" in capsys.readouterr().err

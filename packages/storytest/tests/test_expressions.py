@@ -325,7 +325,6 @@ SOURCES = st.recursive(
 
 
 def test_expressions_agree_with_javascript():
-    pytest.importorskip("py_mini_racer")
     sources = []
 
     @settings(derandomize=True, deadline=None, max_examples=500, database=None)

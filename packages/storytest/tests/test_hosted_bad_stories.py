@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("py_mini_racer")
-
 import textgames
 from storytest.hosted import browser, session
 from tests.commands import main

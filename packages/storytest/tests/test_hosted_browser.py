@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-pytest.importorskip("py_mini_racer")
-
 from storytest.hosted.browser import add_browser, load, prepare
 from storytest.hosted.engine import Isolate
 

@@ -9,6 +9,7 @@ import pytest
 
 import drrn
 import textgames
+from storytest import search
 from storytest.hosted.game import HostedGame
 from storytest.playtest.playtest import StoryTest
 from tests.commands import main
@@ -157,19 +158,6 @@ def test_a_story_in_a_format_of_twine_2_is_played_by_its_engine(tmp_path):
         textgames.make(tmp_path / "odd.html", engine="chromium")
 
 
-def test_the_error_without_mini_racer_names_the_installation(tmp_path, monkeypatch):
-    monkeypatch.setattr("storytest.open_story.has_mini_racer", lambda: False)
-    (tmp_path / "harlowe.html").write_text(
-        tiny_story({"Start": "(set: $x to 1)"}).replace('"Tiny"', '"Harlowe"'), encoding="utf-8"
-    )
-    for form, text in (("Harlowe", "(live: 2s)[Hm.]"), ("SugarCube", "<<timed 2s>>Hm.<</timed>>")):
-        source = f':: StoryData\n{{"format": "{form}"}}\n\n:: Start\n{text}\n'
-        (tmp_path / f"{form}.twee").write_text(source, encoding="utf-8")
-    for name in ("harlowe.html", "Harlowe.twee", "SugarCube.twee"):
-        with pytest.raises(InputError, match=r"pip install mini-racer"):
-            textgames.make(tmp_path / name)
-
-
 def test_a_where_may_only_use_variables(fork):
     fork.write_text(RULES.replace("$gold gte 5", "visited('Hill') gte 1"), encoding="utf-8")
     with pytest.raises(InputError, match="leave out visited"):
@@ -202,7 +190,7 @@ def test_a_play_test_uses_the_solution_in_the_cache(fork, home):
 def test_exactness_does_not_depend_on_the_load(fork, home, monkeypatch):
     game = open_hosted(fork, shuffle=False)
     later = itertools.count(0, 20)
-    monkeypatch.setattr("storytest.search.monotonic", lambda: next(later))
+    monkeypatch.setattr(search, "monotonic", lambda: next(later))
     findings = StoryTest(game, 200.0).run()
     game.close()
     assert findings.exact and not findings.why_not

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("py_mini_racer")
-
 import textgames
 from storytest.authored import AuthoredGame
 from storytest.hosted import session

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import pytest
 
 from storytest.hosted.session import Session
 from tests.tiny_engine import tiny_story
-
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
-)
 
 
 def open_session(

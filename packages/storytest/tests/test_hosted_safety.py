@@ -8,8 +8,6 @@ import sys
 
 import pytest
 
-pytest.importorskip("py_mini_racer")
-
 from storytest.hosted.browser import add_browser, load
 from storytest.hosted.engine import Isolate, IsolateError, OutOfMemoryError, TimedOutError
 from storytest.hosted.session import Session, _about, read_page

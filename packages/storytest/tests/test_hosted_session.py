@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from html import escape
@@ -15,10 +14,6 @@ from storytest.hosted.session import Session
 from tests.story_formats import REAL_FORMATS
 from tests.tiny_engine import tiny_story
 from textgames.errors import InputError
-
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
-)
 
 # The same small story in each format: a lamp that is counted, and an ending.
 STORIES = {

@@ -361,7 +361,6 @@ def bridge(tmp_path, home):
 @with_compiler
 def test_ink_source_is_compiled_and_solved(bridge):
     pytest.importorskip("bink", reason="needs the extra ink")
-    pytest.importorskip("py_mini_racer", reason="needs the extra twine")
     game = open_ink(bridge, shuffle=False)
     assert title_of(game) == "The Bridge"
     lines = {name: passage.line for name, passage in game.story.passages.items()}

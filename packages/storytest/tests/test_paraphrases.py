@@ -9,8 +9,7 @@ import textgames
 from drrn.runs.config import game_entry, spec_from
 from drrn.runs.run import Run
 from lab.experiments.job import hashes_of
-from storytest.authored import paraphrases_of
-from storytest.twine.rules import distance
+from lab.experiments.statistics import distance, paraphrases_of, statistics_of
 from tests.commands import main
 from tests.runs import rehash, train
 from tests.stories import FORK, REWARDS
@@ -185,12 +184,9 @@ def test_the_config_of_a_run_contains_its_set(tale, tmp_path):
     assert spec_from(tmp_path, config) == spec
 
 
-def test_inspect_measures_every_set_under_its_name(tale, capsys):
-    assert main(["inspect", str(tale)]) == 0
-    out = capsys.readouterr().out
-    assert "Paraphrases, paraphrased  2 texts, OOV rate 50.0 %" in out
-    assert "Paraphrases, reworded     2 texts, OOV rate 100 %" in out
-    assert main(["inspect", str(tale), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert list(document["statistics"]["paraphrases"]) == ["paraphrased", "reworded"]
-    assert document["statistics"]["paraphrases"]["paraphrased"]["pairs"] == 2
+def test_every_set_is_measured_under_its_name(tale):
+    sets = statistics_of(textgames.make(tale), None).paraphrases
+    assert {name: (one.pairs, one.oov_rate) for name, one in sets.items()} == {
+        "paraphrased": (2, 0.5),
+        "reworded": (2, 1.0),
+    }

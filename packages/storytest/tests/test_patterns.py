@@ -1,7 +1,6 @@
 """Patterns of a TOML: they match like `re`, in time linear in the text."""
 
 import copy
-import importlib.util
 import pickle
 import re
 
@@ -93,13 +92,6 @@ def test_a_slow_pattern_that_re2_cannot_search_is_rejected(story):
     assert Pattern(r"(?=wide)wide").search("so wide")
     with pytest.raises(re.error, match="large numbers"):
         Pattern("((a{99}){99}){9,99}")
-
-
-def test_without_re2_nested_repeats_are_rejected(story, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"drop: .*nested.*drrn\[twine\]"):
-        story(FORK, "drop = '(a+)+$'\n")
-    assert Pattern("again|retry").search("Try again")
 
 
 def test_a_bracket_in_a_set_gives_no_warning_of_python(recwarn):

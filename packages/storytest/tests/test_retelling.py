@@ -8,8 +8,7 @@ import pytest
 
 import textgames
 from drrn.cli import main
-from storytest.authored import paraphrases_of
-from storytest.twine.rules import distance
+from lab.experiments.statistics import distance, paraphrases_of
 from tests.runs import train
 from tests.stories import FORK, REWARDS
 from textgames.compiled.game import Compiled

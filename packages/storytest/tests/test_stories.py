@@ -5,54 +5,63 @@ from functools import cache
 import pytest
 
 import textgames
-from storytest.playtest.evidence import Evidence
-from storytest.playtest.playtest import gather
-from storytest.playtest.survey import explore
+from lab.experiments.statistics import statistics_of
+from storytest.playtest.playtest import inspect_game
 from tests.source_code import ROOT
 from tests.stories import open_story
 from textgames.compiled.solve import best, random_play
 
+FULL = pytest.mark.full
+
 
 @cache
 def survey(name):
-    """The findings of an exploration of a built-in story, which all tests share."""
+    """The compiled story and its findings, which all tests share."""
     game = open_story(name)
-    evidence = Evidence()
-    return gather(game, evidence, statistics=explore(game, evidence))
-
-
-def test_the_long_watch_resembles_the_papers_first_game():
-    findings = survey("long-watch")
-    statistics = findings.statistics
-    assert (statistics.kind, statistics.transitions) == ("choice", "deterministic")
-    assert statistics.passages >= 70 and statistics.most_actions <= 4
-    assert {ending.reward for ending in findings.endings} == {-20, -10, 0, 10, 20}
-    assert 1200 <= statistics.state_vocabulary <= 1800
-    assert 70 <= statistics.words_per_description <= 85
-
-
-@pytest.mark.full
-def test_the_night_market_resembles_the_papers_second_game():
-    findings = survey("night-market")
-    statistics = findings.statistics
-    assert (statistics.kind, statistics.transitions) == ("choice & hypertext", "stochastic")
-    assert statistics.pages >= 200 and 8 <= statistics.most_actions <= 9
-    rewards = [ending.reward for ending in findings.endings]
-    assert len(rewards) >= 12 and min(rewards) == -20 and max(rewards) == 30
-    assert 2000 <= statistics.state_vocabulary <= 2400
-    distance = statistics.paraphrases["paraphrased"]
-    assert distance.oov_rate == pytest.approx(0.186, abs=0.02)
-    assert distance.bleu is None or distance.bleu == pytest.approx(0.325, abs=0.03)
+    compiled = textgames.compile_game(game)
+    return compiled, inspect_game(game, compiled)
 
 
 @pytest.mark.parametrize(
-    "name", ["long-watch", pytest.param("night-market", marks=pytest.mark.full)]
+    ("name", "kind", "rewards"),
+    [
+        ("long-watch", "choice, deterministic", (-20, 20)),
+        pytest.param("night-market", "choice & hypertext, stochastic", (-20, 30), marks=FULL),
+    ],
 )
-def test_every_passage_is_reached_and_every_ending_has_a_rule_and_every_rule_an_ending(name):
-    findings = survey(name)
+def test_the_stories_resemble_the_papers_games(name, kind, rewards):
+    """Every passage is reached, and every ending has a rule and every rule an ending."""
+    _, findings = survey(name)
+    table = findings.statistics
+    assert f"{table.kind}, {table.transitions}" == kind
+    assert table.pages >= 70 and table.most_actions <= 9
+    all_rewards = [ending.reward for ending in findings.endings]
+    assert (min(all_rewards), max(all_rewards)) == rewards
     assert findings.complete and not findings.never_reached
     assert {problem.kind for problem in findings.problems} <= {"expectation"}  # without games
     assert all(ending.rule for ending in findings.endings) and findings.unused_rules == []
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "description"),
+    [("long-watch", 1500, 78), pytest.param("night-market", 2200, None, marks=FULL)],
+)
+def test_the_texts_are_as_long_as_those_of_the_papers_games(name, states, description):
+    compiled, findings = survey(name)
+    table = statistics_of(open_story(name), compiled)
+    assert table.state_vocabulary == pytest.approx(states, rel=0.2)
+    assert description is None or table.words_per_description == pytest.approx(description, abs=8)
+    assert (table.pages, table.actions, table.kind, table.endings) == (
+        findings.statistics.pages,
+        findings.statistics.actions,
+        findings.statistics.kind,
+        len(findings.endings),
+    )
+    explored = statistics_of(open_story(name), None)
+    assert explored == table
+    if distance := table.paraphrases.get("paraphrased"):
+        assert distance.oov_rate == pytest.approx(0.186, abs=0.02)
+        assert distance.bleu is None or distance.bleu == pytest.approx(0.325, abs=0.03)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import math
 import os
 import re
 import shlex
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,12 @@ import pytest
 import textgames
 from storytest.authored import AuthoredGame
 from storytest.ink import open_ink
-from storytest.playtest import play, playtest
+from storytest.playtest import playtest
 from storytest.playtest.budget import Budget, Meter
 from storytest.playtest.clicks import ClickPath, read_path, replay, write_path
 from storytest.playtest.coverage import Source, broken_links, variable_values
 from storytest.playtest.evidence import Evidence
 from storytest.playtest.playtest import StoryTest
-from storytest.playtest.report import certainty
 from storytest.playtest.report import report as build_report
 from storytest.playtest.solve import ShortestPaths
 from storytest.search import clock
@@ -255,27 +253,6 @@ def test_a_budget_of_clicks_makes_a_test_repeatable(story):
     assert all(500 < test.meter.clicks <= 500 + 2 for test in tests)
 
 
-def test_distances_are_measured_once_for_many_clicks_of_all_games(story, monkeypatch):
-    calls: Counter[str] = Counter()
-
-    def count(name):
-        method = getattr(play.Games, name)
-
-        def counted(self, *arguments):
-            calls[name] += 1
-            return method(self, *arguments)
-
-        monkeypatch.setattr(play.Games, name, counted)
-
-    count("_measure_distances")
-    count("_seldom_taken")
-    games = play.Games(story(TALE, RULES), Evidence())
-    for _ in range(30):
-        games.search()
-    assert calls["_seldom_taken"] > games.refresh
-    assert calls["_measure_distances"] == math.ceil(calls["_seldom_taken"] / games.refresh)
-
-
 @pytest.mark.parametrize(
     ("states", "part", "is_solved"),
     [(60, 2, True), (60, 5, False), (61, 0.9, True), (61, 2, False)],
@@ -449,15 +426,6 @@ def test_a_game_without_a_story_gets_its_endings():
     assert abs(report.endings[0].probability.mean - 0.5) < 0.1 and report.top_reward == 1
 
 
-def test_an_agent_plays_in_the_last_quarter_of_the_budget():
-    test = StoryTest(Coin(), clicks=400, agent=lambda: lambda page: page.actions.index("heads"))
-    report = test.run()
-    assert report.agent is not None and report.agent.games == pytest.approx(50, abs=3)
-    assert mean(report.agent.final_reward) == mean(report.endings[0].agent) == 1
-    assert f"{report.agent.games} games by an agent" in certainty(report)
-    assert report_of(Coin(), 400).agent is None
-
-
 AGAIN = """\
 :: Start
 [[Enter.|Hall]]
@@ -585,15 +553,14 @@ def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeyp
     workflow = yaml.safe_load(Path("examples/ci/story-test.yml").read_text(encoding="utf-8"))
     job = workflow["jobs"]["test"]
     installation, *commands = [step["run"] for step in job["steps"] if "run" in step]
-    extra = re.search(r"drrn\[(\w+)\]", installation)
-    assert extra is not None
-    assert f"\n{extra[1]} = [" in Path("pyproject.toml").read_text(encoding="utf-8")
+    folders = re.findall(r"drrn/(packages/\w+)", installation)
+    assert folders and all((ROOT / folder / "pyproject.toml").exists() for folder in folders)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     for story in BUILT_IN:
         words = commands[0].replace("my-story.html", str(story))
         words = words.replace("found", str(tmp_path / story.stem))
         program, *arguments = shlex.split(words)
-        assert program == "drrn" and main(arguments) == 0, capsys.readouterr().out
+        assert program == "storytest" and main(arguments) == 0, capsys.readouterr().out
         assert any((tmp_path / story.stem).iterdir())
     artifact = next(
         step["with"]["path"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")
@@ -643,17 +610,6 @@ def test_the_command_tests_a_game_that_is_no_story(capsys, stand_ins, game, word
     assert words in capsys.readouterr().out
 
 
-def test_a_lower_bound_is_not_rounded_up(story):
-    findings = replace(report_of(story(TALE, RULES)), exact=False)
-    for least, text in (
-        (1e-5, "above 0 %"),
-        (0.25, "at least 25.0 %"),
-        (0.9999, "at least 99.9 %"),
-    ):
-        endings = [replace(ending, least=least, probability=None) for ending in findings.endings]
-        assert text in text_of(replace(findings, endings=endings))
-
-
 def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):
     findings = report_of(story(TALE, RULES))
     assert findings.exact and "there may be more" not in text_of(findings)
@@ -666,7 +622,7 @@ def test_test_and_inspect_print_the_same_endings(file, capsys):
     tables = []
     for command in ("test", "inspect"):
         main([command, str(file)])
-        lines = capsys.readouterr().out.splitlines()
+        lines = [*capsys.readouterr().out.splitlines(), ""]
         start = lines.index(next(line for line in lines if line.startswith("Endings (")))
         tables.append(lines[start + 1 : lines.index("", start)])
     assert tables[0] == tables[1] and len(tables[0]) > 1

@@ -140,7 +140,7 @@ def test_findings_walkthrough_and_map_of_a_compiled_game():
     findings = inspect_game(game, compiled)
     statistics = findings.statistics
     assert statistics is not None
-    assert (statistics.pages, statistics.actions, statistics.passages) == (7, 2, 0)
+    assert (statistics.pages, statistics.actions) == (7, 2)
     assert statistics.transitions == "deterministic"
     assert [ending.reward for ending in findings.endings] == [20, 10, 0, -10]
     assert {ending.name for ending in findings.endings} == {THE_END}

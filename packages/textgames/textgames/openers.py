@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textgames import registry
 from textgames.errors import InputError, did_you_mean
+from textgames.files import home
 from textgames.game.contract import Game, looks_like_a_game
 from textgames.game.gymnasium_game import checked_game, game_of, is_environment
 
@@ -22,7 +23,7 @@ OURS = frozenset("textgames storytest textsuites drrn textgames_page lab".split(
 ANY_PATH = "*"  # the entry point that opens files and folders
 
 BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
-ADDED = ("saving-john", "machine-of-death")  # the paper's, once they are installed
+PAPER = ("saving-john", "machine-of-death")  # once `python -m lab games` installed them
 WORLDS = ("home-world", "comet-house")
 # Actions that a game does not shuffle are in their own order anyway.
 COMMON_OPTIONS = frozenset({"source", "shuffle", "folder", "history", "lenient", "outside"})
@@ -73,10 +74,15 @@ def _entry_point(name: str) -> "EntryPoint | None":
     points = registry.registered("opener")
     if name in points:
         return points[name]
-    if _exists(name):
+    if _exists(name) or name in installed_games():
         return points.get(ANY_PATH)
     scheme, colon, _ = name.partition(":")
     return points.get(scheme + colon) if colon else None
+
+
+def installed_games() -> dict[str, Path]:
+    """The stories that have a name: NAME.toml in the folder `games` of the home folder."""
+    return {path.stem: path for path in sorted((home() / "games").glob("*.toml"))}
 
 
 def absolute_name(name: str) -> str:
@@ -261,12 +267,14 @@ def check_path(name: str) -> Path:
     if path.suffix.lower() in STORY_FILES or "/" in name:
         raise missing_file(path)
     registered = tuple(registry.registered("game"))
-    names = (*BUILT_IN, *ADDED, *WORLDS, *registered)
-    installed = f"; of other packages: {', '.join(registered)}" if registered else ""
+    others = (*installed_games(), *registered)
+    names = (*BUILT_IN, *PAPER, *WORLDS, *others)
+    installed = f"; installed: {', '.join(others)}" if others else ""
     raise InputError(
         f'no game is named "{name}".{did_you_mean(name, names)} '
-        f"Built in: {', '.join((*BUILT_IN, *WORLDS))}; of the paper: {', '.join(ADDED)}"
-        f"{installed}; or give the path of a story, or your own game as module:factory"
+        f"Built in: {', '.join((*BUILT_IN, *WORLDS))}{installed}; {' and '.join(PAPER)} are "
+        "installed with python -m lab games; or give the path of a story, or your own game as "
+        "module:factory"
     )
 
 

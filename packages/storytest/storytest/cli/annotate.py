@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from storytest.authored import Explorable, explorable
+from storytest.playtest.budget import Budget, Meter
+from storytest.playtest.evidence import EndingRecord, Evidence
 from storytest.playtest.findings import ERROR, Ending, Findings
-from storytest.playtest.playtest import inspect_game
+from storytest.playtest.play import Games
+from storytest.playtest.playtest import gather
 from storytest.twine.layout import RestartLinks
 from storytest.twine.script import DEFAULT_ANSWER
 from textgames.errors import InputError
 from textgames.game.contract import title_of
-from textgames.terminal import clear_status, open_game, status_line
-from textgames.wording import counted, one_line, visible_json
+from textgames.terminal import clear_status, counter, open_game
+from textgames.wording import counted, last_words, one_line, visible_json
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -30,9 +33,7 @@ def run(options: argparse.Namespace) -> None:
     if not os.access(path.parent, os.W_OK) or not path.parent.is_dir():
         raise InputError(f"{path}: {path.parent} is not a folder to write to; choose another --out")
     game.search_seconds = options.seconds
-    findings = inspect_game(
-        game, None, limit=options.limit, seconds=min(10, options.seconds), progress=status_line()
-    )
+    findings = explored(game, options.limit, min(10, options.seconds))
     clear_status()
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -47,6 +48,20 @@ def run(options: argparse.Namespace) -> None:
     if not findings.complete:
         missing = "Not every page was visited, so endings may be missing"
         print(f"{missing}; storytest {path} looks for them")
+
+
+def explored(game: Explorable, limit: int, seconds: float) -> Findings:
+    """The findings of an exploration up to a number of states, and of random games."""
+    exploration = game.explore(limit, counter("states", limit))
+    evidence = Evidence(states=len(exploration.visited), complete=exploration.complete)
+    for face in exploration.faces:
+        if face.ending is not None:
+            record = EndingRecord(None, face.reward, face.text)
+            variants = evidence.endings.setdefault(face.ending, record).variants
+            if face.ending.rule is None:
+                variants.setdefault(last_words(face.text))
+    Games(game, evidence, Meter(Budget(seconds))).play_many()
+    return gather(game, evidence)
 
 
 def annotation(game: Explorable, findings: Findings, story: str) -> str:

@@ -144,7 +144,6 @@ def _print_for_github(document: Document, findings: Findings) -> None:
 
 
 def _write_paths(findings: Findings, folder: Path) -> int:
-    """Write a file for each path. Returns their number."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [(name, why, path) for name, why, path in _paths(findings) if path is not None]
     for number, (name, why, path) in enumerate(paths, 1):

@@ -4,7 +4,7 @@ A page is a box with a row for each link, and an ending is a box. Pages of which
 next alone share a box. Boxes are assigned to layers (the first step of Sugiyama's method), and
 layers are wrapped into bands, as words are wrapped into lines. Inside a strongly connected
 component, links away from the start lead forward and all others back. A link is drawn as a line if
-its ends are near each other. Otherwise its row names the target.
+its ends are near each other in one band. Otherwise its row names the target.
 """
 
 import itertools
@@ -46,20 +46,16 @@ class Shape:
     channel: float = 76.0
     gutter: float = 26.0
     margin: float = 24.0
-    # Lines: space between two in the margins and across a column, height of one in a column
-    track: float = 7.0
+    # Lines: space between two across a column, height of one in a column
     line_gap: float = 4.0
     line: float = 7.0
-    # The search for layers and bands
-    heights: tuple[int, ...] = (480, 700, 1_000, 1_400, 2_000, 2_800, 4_000, 5_600)  # of a layer
+    # Layers and bands
     aspect: float = 1.5  # desired width / height
     screen: int = 2_200  # width up to which a map has one band
-    bands: int = 10
-    # Layers that a line may span in maps of more than `small` boxes, and lines between two bands
+    # Layers that a line may span in maps of more than `small` boxes
     small: int = 36
     forward: int = 5
     back: int = 2
-    between_bands: int = 7
 
 
 SHAPE = Shape()
@@ -287,27 +283,22 @@ def _join_rows(rows: list[Row], text: str) -> Row:
 
 
 def make_layers(story: StoryMap, boxes: list[Box], shape: Shape = SHAPE) -> Layers:
-    """Choose layers and bands so that the canvas has a good shape and most links are lines."""
+    """Choose layers of such a height, and as many bands, that the canvas has a good shape."""
     links = links_between(boxes)
-    forward = _forward(story, boxes, links)
-    best_cost = math.inf
-    for max_height in shape.heights:
-        layers = _layers(boxes, forward, max_height, shape.gap)
-        number_of = {box: number for number, stack in enumerate(layers) for box in stack}
-        layer = [number_of[box] for box in range(len(boxes))]
-        is_narrow = len(layers) * (shape.width + shape.channel) <= shape.screen
-        max_bands = 1 if is_narrow else min(shape.bands, len(layers) // 3)
-        for count in range(1, max_bands + 1):
-            bands = _wrap(layers, count, links, layer)
-            candidate = _choose_lines(Layers(boxes, bands, layer, [], [], shape), links)
-            cost = _cost(candidate)
-            if cost < best_cost - 1e-9:
-                best_cost = cost
-                best = candidate
-        total = sum(box.height + shape.gap for box in boxes)
-        if max(map(len, layers)) == len(boxes) or total < max_height:
-            break
-    return best
+    column = shape.width + shape.channel
+    area = column * sum(box.height + shape.gap for box in boxes)
+    layers = _layers(
+        boxes, _forward(story, boxes, links), math.sqrt(area / shape.aspect), shape.gap
+    )
+    layer = {box: number for number, stack in enumerate(layers) for box in stack}
+    count = 1
+    if len(layers) * column > shape.screen:  # a long story
+        height = max(sum(boxes[box].height + shape.gap for box in stack) for stack in layers)
+        count = max(1, round(math.sqrt(len(layers) * column / (shape.aspect * height))))
+    size = math.ceil(len(layers) / count)
+    bands = [layers[first : first + size] for first in range(0, len(layers), size)]
+    numbers = [layer[box] for box in range(len(boxes))]
+    return _choose_lines(Layers(boxes, bands, numbers, [], [], shape), links)
 
 
 def links_between(boxes: list[Box]) -> list[Link]:
@@ -375,56 +366,6 @@ def _layers(
     return layers
 
 
-def _cost(layers: Layers) -> float:
-    shape = layers.shape
-    stacks = [stack for band in layers.bands for stack in band]
-    heights = [sum(layers.boxes[box].height + shape.gap for box in stack) for stack in stacks]
-    for target, source in {(link.target, layers.layer[link.source]) for link in layers.lines}:
-        first, last = sorted((source, layers.layer[target]))
-        for crossed in range(first + 1, last):
-            heights[crossed] += 9.0  # a little more than a straight line needs
-    height = 0.0
-    for first, band in zip(layers.first_layer, layers.bands, strict=True):
-        stretched = 1.2 * max(heights[first : first + len(band)])  # by straightening lines
-        height += stretched + shape.gutter
-    width = max(map(len, layers.bands)) * (shape.width + shape.channel)
-    distortion = abs(math.log(width / height / shape.aspect))
-    links = len(layers.references) + len(layers.lines)
-    references = len(layers.references) / max(links, 1)
-    isolated = sum(bool(box.pages[0].origins) for box in layers.boxes) / len(layers.boxes)
-    return (
-        math.log(width * height)
-        + 1.2 * max(0.0, distortion - 0.25)
-        + 0.08 * len(layers.bands)
-        + references
-        + 2 * isolated
-    )
-
-
-def _wrap(
-    layers: list[list[int]], bands: int, links: list[Link], layer: list[int]
-) -> list[list[list[int]]]:
-    """Split the layers into bands where few links are cut, by dynamic programming."""
-    count = len(layers)
-    longest = math.ceil(count / bands) + (bands > 1)
-    cuts = [0.0] * (count + 1)
-    for link in links:
-        first, last = sorted((layer[link.source], layer[link.target]))
-        for index in range(first + 1, last + 1):
-            cuts[index] += 1.0
-    best: list[tuple[float, int]] = [(0.0, 0)]  # the cost up to each layer, the start of its band
-    for end in range(1, count + 1):
-        options = []
-        for start in range(max(0, end - longest), end):
-            ragged = 0.0 if end == count else 2.0 * (longest - (end - start)) ** 2 / longest
-            options.append((best[start][0] + cuts[start] + 4.0 + ragged, start))
-        best.append(min(options))
-    ends = [count]
-    while ends[-1]:
-        ends.append(best[ends[-1]][1])
-    return [layers[first:last] for first, last in itertools.pairwise(reversed(ends))]
-
-
 def _choose_lines(layers: Layers, links: list[Link]) -> Layers:
     """Decide which links are lines, the most frequent first. The others are references."""
     shape = layers.shape
@@ -432,26 +373,18 @@ def _choose_lines(layers: Layers, links: list[Link]) -> Layers:
     max_forward = 99 if is_small else shape.forward
     max_back = 99 if is_small else shape.back
     band = layers.band
-    next_band: defaultdict[int, set[int]] = defaultdict(set)  # targets in the next band
     lines: list[Link] = []
     references: list[Link] = []
     for link in sorted(links, key=lambda n: (-n.frequency, n.source, n.page, n.row, n.target)):
         span = layers.layer[link.target] - layers.layer[link.source]
-        if band[link.source] == band[link.target]:
-            is_line = 0 < span <= max_forward or 0 > span >= -max_back
-        else:
-            targets = next_band[band[link.source]]
-            is_near = band[link.target] == band[link.source] + 1 and span <= max_forward
-            is_line = is_near and len(targets | {link.target}) <= shape.between_bands
-            if is_line:
-                targets.add(link.target)
+        is_near = 0 < span <= max_forward or 0 > span >= -max_back
+        is_line = is_near and band[link.source] == band[link.target]
         (lines if is_line else references).append(link)
     boxes = _name_origins(layers.boxes, lines, references)
     return replace(layers, boxes=boxes, lines=lines, references=references)
 
 
 def _name_origins(boxes: list[Box], lines: list[Link], references: list[Link]) -> list[Box]:
-    """Name the sources of a box that no line leads to."""
     connected = {link.target for link in lines}
     origins: defaultdict[int, dict[int, None]] = defaultdict(dict)
     for link in references:

@@ -2,7 +2,7 @@
 
 Boxes form columns, one per layer. Lines bend only in the channels between columns and cross a
 column straight, at the height of a dummy vertex, so no line passes behind a box. Bands of columns
-are placed below each other. Lines from one band to the next run around the margins.
+are placed below each other.
 """
 
 import itertools
@@ -54,10 +54,7 @@ class _Segment:
 
 @dataclass(frozen=True)
 class _Band:
-    """A band as a proper layered graph: lines that span layers pass through dummy vertices.
-
-    The first column has the lines from the previous band, the last the lines to the next one.
-    """
+    """A band as a proper layered graph: lines that span layers pass through dummy vertices."""
 
     boxes: list[Box]
     columns: Columns
@@ -72,12 +69,12 @@ class _Band:
 
 
 def _band(layers: Layers, number: int) -> _Band:
-    first = layers.first_layer[number]
-    stacks = layers.bands[number]
-    columns: Columns = [[], *([(BOX, box, 0) for box in stack] for stack in stacks), []]
+    columns: Columns = [[(BOX, box, 0) for box in stack] for stack in layers.bands[number]]
     merged: list[dict[tuple[Vertex, float, Vertex, float], _Segment]] = [{} for _ in columns[1:]]
     for link in layers.lines:
-        for column, new in _segments(layers, link, first, len(stacks)):
+        if layers.band[link.source] != number:
+            continue
+        for column, new in _segments(layers, link, layers.first_layer[number]):
             key = (new.left, new.left_y, new.right, new.right_y)
             segment = merged[column].setdefault(key, new)
             segment.frequency += link.frequency
@@ -88,14 +85,10 @@ def _band(layers: Layers, number: int) -> _Band:
     return _Band(layers.boxes, columns, [list(one.values()) for one in merged], layers.shape)
 
 
-def _segments(layers: Layers, link: Link, first: int, count: int) -> Iterator[tuple[int, _Segment]]:
-    start = layers.layer[link.source] - first + 1
-    end = layers.layer[link.target] - first + 1
-    low = min(start, end)
-    high = max(start, end)
+def _segments(layers: Layers, link: Link, first: int) -> Iterator[tuple[int, _Segment]]:
+    start = layers.layer[link.source] - first
+    end = layers.layer[link.target] - first
     is_back = end < start
-    if high < 1 or low > count or (is_back and (low < 1 or high > count)):
-        return
     source = layers.boxes[link.source].pages[link.page]
     target = layers.boxes[link.target].pages[0]
     ends = {
@@ -104,11 +97,10 @@ def _segments(layers: Layers, link: Link, first: int, count: int) -> Iterator[tu
     }
 
     def vertex(column: int) -> tuple[Vertex, float]:
-        if column in ends and 1 <= column <= count:
-            return ends[column]
-        return (BACK if is_back else FORWARD, link.target, column), layers.shape.line / 2
+        dummy = (BACK if is_back else FORWARD, link.target, column)
+        return ends.get(column, (dummy, layers.shape.line / 2))
 
-    for column in range(max(low, 0), min(high, count + 1)):
+    for column in range(min(start, end), max(start, end)):
         yield column, _Segment(*vertex(column), *vertex(column + 1), target.node, is_back)
 
 
@@ -208,83 +200,34 @@ class Layout:
         for link in self.layers.references:
             node = self.boxes[link.source].nodes[link.page]
             self.references[node, link.row].append(link.node)
-        self._exits: dict[int, Point] = {}  # by target box: where its line leaves the last band
-        self._side = self._margin()
-        self._right = 0.0  # of the bands so far
-        self._bottom = shape.margin
+        self.width = 0.0
+        self.height = shape.margin
         for number in range(len(self.layers.bands)):  # from top to bottom
             band = _band(self.layers, number)
             self._add(replace(band, columns=order_columns(band)))
-        self.width = self._right + self._side
-        self.height = self._bottom - shape.gap + shape.margin
+        self.width += shape.margin
+        self.height += shape.margin - shape.gutter
 
     @cached_property
     def layer_of_node(self) -> dict[int, int]:
         boxes = zip(self.boxes, self.layers.layer, strict=True)
         return {node: layer for box, layer in boxes for node in box.nodes}
 
-    def _margin(self) -> float:
-        crossing: defaultdict[int, set[int]] = defaultdict(set)
-        band = self.layers.band
-        for link in self.layers.lines:
-            if band[link.source] != band[link.target]:
-                crossing[band[link.source]].add(link.target)
-        return self.shape.margin + self.shape.track * (
-            1 + max(map(len, crossing.values()), default=0)
-        )
-
     def _add(self, band: _Band) -> None:
         tops = _tops(band)
-        xs = _column_xs(band, self._side)
-        self._bottom += self.shape.track * (len(self._exits) + 1) if self._exits else 0.0
-        highest = min(tops.values(), default=0.0)
-        tops = {vertex: y - highest + self._bottom for vertex, y in tops.items()}
-
-        def ports(column: int) -> dict[int, Point]:
-            return {
-                vertex[1]: (xs[column], tops[vertex] + self.shape.line / 2)
-                for vertex in band.columns[column]
-            }
-
-        self._connect(band, ports(0))
+        xs = [self.shape.margin]
+        for segments in band.segments:
+            channel = self.shape.channel + min(90.0, 2.0 * len(segments))
+            xs.append(xs[-1] + self.shape.width + channel)
+        highest = min(tops.values())
+        tops = {vertex: y - highest + self.height for vertex, y in tops.items()}
         for column, x in zip(band.columns, xs, strict=True):
             for vertex in column:
                 if vertex[0] == BOX:
                     self.corners[vertex[1]] = (x, tops[vertex])
         self.lines += _band_lines(band, xs, tops)
-        self._exits = ports(-1)
-        self._right = max(self._right, xs[-1])
-        self._bottom = max(y + band.height(vertex) for vertex, y in tops.items()) + self.shape.gap
-
-    def _connect(self, band: _Band, entries: Mapping[int, Point]) -> None:
-        """Add the lines from the last band: right, down, left between the bands, and in."""
-        track = self.shape.track
-        lowest_first = sorted(self._exits.items(), key=lambda item: -item[1][1])
-        for number, (box, (x, y)) in enumerate(lowest_first):
-            right = self._right + track * (number + 1)
-            level = self._bottom - track * (len(self._exits) - number) - track / 2
-            left = self._side - track * (len(self._exits) - number)
-            entry = entries[box]
-            turns = [(right, y), (right, level), (left, level), (left, entry[1])]
-            points = [(x, y)]
-            for start, end in itertools.pairwise([(x, y), *turns, entry]):
-                points += _straight(start, end)
-            segments = [s for s in band.segments[0] if s.left[1] == box]
-            sources = tuple(dict.fromkeys(node for s in segments for node in s.sources))
-            frequency = sum(s.frequency for s in segments)
-            target = self.boxes[box].nodes[0]
-            self.lines.append(Line(tuple(points), sources, target, frequency))
-
-
-def _column_xs(band: _Band, side: float) -> list[float]:
-    xs = [side]
-    outer = {0: band.columns[0], len(band.segments) - 1: band.columns[-1]}  # without boxes
-    for index, segments in enumerate(band.segments):
-        width = band.shape.width if index > 0 else 0.0
-        is_empty = index in outer and not outer[index]
-        channel = 8.0 if is_empty else band.shape.channel + min(90.0, 2.0 * len(segments))
-        xs.append(xs[-1] + width + channel)
-    return xs
+        self.width = max(self.width, xs[-1] + self.shape.width)
+        self.height = max(y + band.height(vertex) for vertex, y in tops.items()) + self.shape.gutter
 
 
 def _tops(band: _Band, sweeps: int = 20) -> dict[Vertex, float]:
@@ -365,18 +308,17 @@ def _band_lines(band: _Band, xs: list[float], top: Mapping[Vertex, float]) -> li
     """A line for each segment: a curve in the channel, straight across a dummy's column."""
     lines = []
     width = band.shape.width
-    last = len(band.columns) - 1
     for index, segments in enumerate(band.segments):
-        left_x = xs[index] + (width if index > 0 else 0.0)
+        left_x = xs[index] + width
         for s in segments:
             start = (left_x, top[s.left] + s.left_y)
             end = (xs[index + 1], top[s.right] + s.right_y)
             points = _curve(start, end)
             # The part across a column is drawn once, though several lines may meet there.
-            if s.left[0] != BOX and index > 0 and not s.back:
+            if s.left[0] != BOX and not s.back:
                 edge = (start[0] - width, start[1])
                 points = [edge, *_straight(edge, start), *points[1:]]
-            if s.right[0] != BOX and index + 1 < last and s.back:
+            if s.right[0] != BOX and s.back:
                 points += _straight(end, (end[0] + width, end[1]))
             if s.back:
                 points.reverse()

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 
 from storytest.authored import Explorable
-from storytest.open_story import INSTALL, has_mini_racer
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.coverage import Source
 from storytest.playtest.evidence import EndingRecord, Evidence
@@ -169,7 +168,7 @@ def require_playable(game: Game) -> None:
         return
     cure = "publish it as .html and test that"
     if is_sugarcube:
-        cure = "add it with storytest formats add sugarcube" if has_mini_racer() else INSTALL
+        cure = "add it with storytest formats add sugarcube"
     what = f"{len(passages):,} of {counted(len(source.pages), 'passage')} cannot be played"
     raise InputError(
         f"{source.story.source}: {what} without the story's own format; {cure}, or test the rest "

@@ -178,7 +178,6 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
 
 
 def _untaken(source: Source, evidence: Evidence, passage: str, target: str, exact: bool) -> str:
-    """Explain why a link of a passage was never taken."""
     condition = source.condition(passage, target)
     link = (
         f"the condition of that link ({condition})" if condition else "the condition of that link"
@@ -289,7 +288,6 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
 
 
 def _has_exit(passage: str, evidence: Evidence) -> bool:
-    """Whether a page of a passage has a choice that leads to another passage."""
     pages = [page for page in evidence.pages.values() if page.passage == passage]
     steps = [page.successors.values() for page in pages if page.path.curious < 2]
     after = {key for step in steps for keys in step for key in keys}
@@ -454,7 +452,6 @@ def _gate(source: Source, evidence: Evidence, name: str) -> tuple[str, str]:
 def _obstacle(
     source: Source, evidence: Evidence, passage: str, target: str, exact: bool, cure: str
 ) -> str:
-    """Describe the obstacle between a passage and a target."""
     if passage in evidence.asking:
         return (
             f'"{passage}" asks for a typed word or passcode; {_tried(source.game)}. '
@@ -486,7 +483,6 @@ def _obstacle(
 
 
 def _tried(game: Game, most: int = 5) -> str:
-    """Describe which of the story's words were typed."""
     words = list(dict.fromkeys(game.stage.words)) if isinstance(game, HostedGame) else []
     if not words:
         return "the story compares with no word that could be tried"

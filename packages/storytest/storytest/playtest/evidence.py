@@ -23,7 +23,6 @@ from textgames.wording import words
 Key = TypeVar("Key")
 Shares = Mapping[EndingId, Estimate | None]  # probability of each ending under a policy
 MakePath = Callable[[], ClickPath]
-Pages = Counter[tuple[str, tuple[str, ...]]]  # texts and actions of pages, with their number
 
 
 @dataclass(frozen=True)
@@ -189,9 +188,7 @@ class Evidence:
     longest: ClickPath = field(default_factory=ClickPath)
     random: Tally = field(default_factory=Tally)
     counts: GameCounts = field(default_factory=GameCounts)  # of random games
-    agent: Tally = field(default_factory=Tally)
     searching_games: int = 0
-    least_odds: dict[EndingId, float] = field(default_factory=dict)  # by a search of states
     visits: int = 0  # of pages
     last_news: int = 0  # visits when a passage was first reached
     value_count: int = 0  # over all variables

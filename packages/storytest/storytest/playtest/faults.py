@@ -322,7 +322,6 @@ def missing_files(source: Source, evidence: Evidence, findings: Findings) -> Ite
 
 
 def _files_in(passage: Passage, engine: str) -> Iterator[tuple[int, str]]:
-    """Yield the positions and relative paths of pictures and sounds in a passage."""
     if engine == INK:
         for match in filter(None, map(INK_FILE.match, passage.tags)):
             if not ADDRESS.match(match[1]):

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from storytest.playtest.clicks import ClickPath
-from storytest.twine.rules import PROBLEM_KINDS, Distance
+from storytest.twine.rules import PROBLEM_KINDS
 from textgames.estimate import Estimate
 
 # Kinds of issues; those of dead ends are kinds of problems.
@@ -44,9 +44,6 @@ class Ending:
     agent: Estimate | None = None  # in the games of an agent
     returns: Estimate | None = None  # mean return of the random games that end here
     variants: tuple[str, ...] = ()  # last words of its pages, if they differ and it has no rule
-    # Bounds of its probability in random play, by the ways that were followed; None if unknown.
-    least: float | None = None
-    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -63,20 +60,13 @@ class Play:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The paper's table of a game: its texts, words and actions. Lower bounds unless complete."""
+    """The size of a compiled game."""
 
-    kind: str  # such as "choice"; "" if unknown
-    transitions: str  # "deterministic" or "stochastic"; "" if unknown
-    state_vocabulary: int
-    action_vocabulary: int
-    words_per_description: float
-    fewest_actions: int  # on one page
-    mean_actions: float
-    most_actions: int
+    kind: str  # such as "choice"
+    transitions: str  # "deterministic" or "stochastic"
     pages: int  # distinct texts
     actions: int  # distinct texts
-    passages: int
-    paraphrases: dict[str, Distance] = field(default_factory=dict)  # by the name of the set
+    most_actions: int  # on one page
 
 
 @dataclass(frozen=True)
@@ -112,7 +102,6 @@ class Problem:
     severity: Severity = "error"
 
     def __str__(self) -> str:
-        """Format the place and the text."""
         return f"{self.place}: {self.text}" if self.place else self.text
 
     @property
@@ -193,7 +182,6 @@ class Findings:
     complete: bool = False  # every state was visited
     interrupted: bool = False
     seconds: float = 0.0
-    time_limit: float = 0.0  # CPU seconds of play
     games: int = 0  # random games that were finished
     cut_short: int = 0  # random games stopped by the clock, which do not count
     searching_games: int = 0
@@ -212,7 +200,6 @@ class Findings:
     dead_ends: list[Issue] = field(default_factory=list)
     broken_links: list[Issue] = field(default_factory=list)
     errors: list[Issue] = field(default_factory=list)
-    unplayable: list[str] = field(default_factory=list)  # code and links that cannot be played
     left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
     advice: list[str] = field(default_factory=list)
     obstacles: list[str] = field(default_factory=list)  # what hides passages, and the cure
@@ -228,7 +215,6 @@ class Findings:
     states_complete: bool = True  # whether `states` counts all of them
     live_states: int = 0  # of (page, variables that may still matter), if compiled
     merged_states: int = 0  # after merging equivalent states, if compiled
-    trap_states: int = 0  # from which no ending is reachable, if compiled
 
     def __repr__(self) -> str:
         return f"<Findings on {self.name!r}: {len(self.problems)} problems>"

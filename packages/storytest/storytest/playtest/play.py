@@ -1,4 +1,4 @@
-"""Games of a play-test: random games, searching games, and games of a given agent.
+"""Games of a play-test: random games and searching games.
 
 A searching game takes actions that were seldom taken, and goes where one was never taken.
 """
@@ -15,15 +15,7 @@ from storytest.authored import AuthoredGame
 from storytest.hosted.game import HostedGame
 from storytest.playtest.budget import Budget, Meter
 from storytest.playtest.clicks import ClickPath
-from storytest.playtest.evidence import (
-    Arrival,
-    Evidence,
-    GameCounts,
-    PageRecord,
-    Pages,
-    Tally,
-    arrival_of,
-)
+from storytest.playtest.evidence import Arrival, Evidence, GameCounts, PageRecord, Tally, arrival_of
 from storytest.playtest.states import Search
 from storytest.search import clock
 from textgames.errors import InputError
@@ -106,8 +98,6 @@ class Games:
     game: Game
     evidence: Evidence
     meter: Meter = field(default_factory=endless)
-    pages: Pages | None = None  # counts the pages
-    strict: bool = False  # raises errors of the game instead of recording them
     # One of several processes plays games number `first`, `first + stride`, …
     first: int = 0
     stride: int = 1
@@ -141,23 +131,12 @@ class Games:
             game = None if trace.walks else self.game
             self.evidence.counts.add(game, trace.arrivals, trace.indices)
 
-    def play_many(
-        self,
-        games: int = 200,
-        *,
-        finish: bool = True,
-        progress: Callable[[int], None] | None = None,
-    ) -> None:
-        """Play random games until the budget is spent.
-
-        With `finish`, at least two are played, and the last one to its end.
-        """
+    def play_many(self, games: int = 200) -> None:
+        """Play random games to their ends until the budget is spent, at least two."""
         for number in range(games):
-            if number > finish and self.meter.spent > 1:
+            if number > 1 and self.meter.spent > 1:
                 break
-            self.play_random(math.inf if finish else 1.0)
-            if progress:
-                progress(number + 1)
+            self.play_random()
 
     def play_next(self, last: float, *, random_only: bool = False) -> None:
         """Play a random or a searching game, so that random ones get half of what is spent.
@@ -180,15 +159,6 @@ class Games:
             self._random_part = 0.0
             self.evidence.random = Tally()
             self.evidence.counts = GameCounts()
-            self.evidence.least_odds = {}
-
-    def play_agent(self, new_policy: Callable[[], Policy]) -> None:
-        """Let an agent play until the budget is spent. Each game has a new policy."""
-        for number in range(self.meter.budget.games):
-            if self.meter.spent > 1:
-                return
-            trace = Trace(self.game, self.evidence, 2 * 10**6 + number)
-            self.play(self.evidence.agent, new_policy(), trace, 1.0)
 
     def search_states(self, until: float, progress: Callable[[int], None]) -> str:
         """Visit every state until a part of the budget is spent.
@@ -202,7 +172,6 @@ class Games:
         try:
             search.run(progress)
             evidence.complete = search.complete
-            evidence.least_odds = search.least_odds()
         except InputError as error:  # the opening could not be shown a second time
             evidence.complete = False
             return str(error)
@@ -312,7 +281,6 @@ class Games:
                     queue.append(origin)
 
     def _never_taken(self, page: PageRecord) -> list[int]:
-        """The actions of a page that were never taken from its passage."""
         if not page.passage:
             return page.untried
         taken = self.evidence.taken
@@ -362,15 +330,11 @@ class Games:
             for step in episode(self.game, choose, trace.seed, max_steps=max_steps):
                 self.meter.clicks += 1
                 is_new = trace.arrive(step.page)
-                if self.pages is not None:
-                    self.pages[step.page.text, step.page.actions] += 1
                 if not goes_on(is_new):
                     break
                 if step.page.actions and self.meter.spent > until:
                     return False
         except InputError as error:
-            if self.strict:
-                raise
             trace.add_error(str(error))
             trace.failed = True
         finally:

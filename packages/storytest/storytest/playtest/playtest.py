@@ -1,17 +1,16 @@
-"""The play-test of a story, and the inspection of any game: passes that fill `Findings`.
+"""The play-test of a story, and the inspection of a compiled game: passes that fill `Findings`.
 
-Both are exact if the game can be compiled. Otherwise they play as many games as the budget allows,
+A test is exact if the game can be compiled. Otherwise it plays as many games as the budget allows,
 also in other processes (`Helpers`).
 """
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from storytest.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
+from storytest.authored import INK, AuthoredGame
 from storytest.formats import UNTITLED
 from storytest.hosted.game import HostedGame
 from storytest.map.story_map import StoryMap, seen_map, story_map, with_flaws
@@ -20,14 +19,13 @@ from storytest.playtest.budget import Budget, Meter
 from storytest.playtest.checks import Checker
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.coverage import Source
-from storytest.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
+from storytest.playtest.evidence import EndingRecord, Evidence, Shares, Tally
 from storytest.playtest.faults import VariableUses, with_problems
 from storytest.playtest.findings import Ending, Findings
 from storytest.playtest.helpers import Helpers
 from storytest.playtest.play import Games
-from storytest.playtest.solve import ShortestPaths, Solution, link_pairs, solve
+from storytest.playtest.solve import ShortestPaths, Solution, link_pairs, solve, statistics_of
 from storytest.playtest.states import OVERTIME
-from storytest.playtest.survey import compiled_statistics, explore, page_statistics
 from storytest.twine.script import summarise
 from textgames.compiled.compile import can_be_compiled, compile_game, is_cached
 from textgames.compiled.game import Compiled
@@ -35,7 +33,6 @@ from textgames.compiled.search import EndingId
 from textgames.errors import InputError, OutOfTime
 from textgames.estimate import Estimate, mean_of
 from textgames.game.contract import Game, step_limit_of, title_of
-from textgames.game.episodes import Policy
 from textgames.wording import last_words
 
 EXTRA = 0.2  # part of a budget, for variables and links once all probabilities are exact
@@ -51,7 +48,6 @@ class StoryTest:
         seconds: How long to play and search, in CPU seconds. The default is 30, or without limit
             if `clicks` are limited.
         progress: Called with a description of what is being done.
-        agent: Returns a policy for each game. It plays in the last quarter of the budget.
         jobs: Processes that play, each with the same budget. Only a game that `make` opened can
             have more than one.
         clicks: How many pages each process may visit. Such a test is repeatable.
@@ -70,7 +66,6 @@ class StoryTest:
         game: Game,
         seconds: float | None = None,
         progress: Progress | None = None,
-        agent: Callable[[], Policy] | None = None,
         jobs: int = 1,
         *,
         clicks: float = math.inf,
@@ -83,7 +78,6 @@ class StoryTest:
         self.meter = Meter(Budget(seconds, clicks, games, states))
         self.helpers = Helpers(game, jobs)
         self._show = progress or (lambda _: None)
-        self.agent = agent
         self.opened = time.monotonic()
         self.evidence = Evidence(forbidden=Source(game).rules.forbidden)
         self.games = Games(game, self.evidence, self.meter)
@@ -131,7 +125,7 @@ class StoryTest:
             self.solution,
             why_not=self.why_not,
             seconds=time.monotonic() - self.opened,
-            time_limit=limit if limit < math.inf else 0.0,
+            limit=limit if limit < math.inf else 0.0,
             interrupted=self.interrupted,
         )
 
@@ -148,7 +142,7 @@ class StoryTest:
         """Play random games first, so that there is always a result, then search all states.
 
         The numbers are parts of the budget after which a pass must be over. All but exact stories
-        spend at least half of it, or of what an agent leaves, on random games.
+        spend at least half of it on random games.
         """
         has_engine = isinstance(self.game, HostedGame)
         is_solved = has_engine and is_cached(self.game) and self._compile()
@@ -164,16 +158,14 @@ class StoryTest:
             if has_engine and self.evidence.complete and self._compile():
                 self._leave_exactness()
                 return
-        part = 0.75 if self.agent else 1.0
-        self.helpers.start(self.meter.rest(part))
+        self.helpers.start(self.meter.rest(1.0))
         self.games.type_words()
-        self._play(part, part)
-        if self.agent:
-            self.progress("letting the agent play")
-            self.games.play_agent(self.agent)
+        self._play(1.0, 1.0)
 
     def _search(self, until: float) -> None:
-        why_not = self.games.search_states(until, _count("situations visited", self.progress))
+        why_not = self.games.search_states(
+            until, lambda number: self.progress(f"{number:,} situations visited")
+        )
         if self.solution is None and why_not:
             self.why_not = why_not
 
@@ -243,67 +235,33 @@ class StoryTest:
             self.progress(f"{games:,} random games, {searching}")
 
 
-def inspect_game(
-    game: Game,
-    compiled: Compiled | None,
-    why_not: str = "",
-    *,
-    limit: int = EXPLORE_LIMIT,
-    seconds: float = Budget.seconds,
-    games: int = 200,
-    returns: bool = True,
-    progress: Progress | None = None,
-) -> Findings:
-    """Inspect a game: its statistics, endings and scores.
+def inspect_game(game: Game, compiled: Compiled, *, returns: bool = True) -> Findings:
+    """Inspect a compiled game: its statistics, endings and scores, all of them exact.
 
     Args:
         game: The game.
-        compiled: The compiled game, which makes all numbers exact.
-        why_not: Why it is not compiled.
-        limit: How many states to visit otherwise.
-        seconds: How long to play random games otherwise, at most `games`.
+        compiled: The compiled game.
         returns: Whether to compute the highest return and the best memoryless policy.
-        progress: Called with a description of what is being done.
     """
-    evidence = Evidence(complete=compiled is not None)
-    start = time.monotonic()
-    interrupted = False
-    solution = None
-    count = _count("random games", progress)
-    if compiled is not None:
-        solution = solve(compiled, returns=returns)
-        statistics = compiled_statistics(game, compiled)
-    elif isinstance(game, Explorable):
-        statistics = explore(game, evidence, limit, _count("states", progress))
-        Games(game, evidence, Meter(Budget(seconds))).play_many(games, progress=count)
-    else:
-        pages: Pages = Counter()
-        player = Games(game, evidence, Meter(Budget(seconds)), pages, strict=True)
-        try:
-            player.play_many(games, finish=False, progress=count)
-        except KeyboardInterrupt:
-            interrupted = True
-            if not pages:
-                raise
-        statistics = page_statistics(game, pages)
-    facts = {"why_not": why_not, "seconds": time.monotonic() - start, "interrupted": interrupted}
-    return gather(game, evidence, solution, statistics=statistics, **facts)
-
-
-def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
-    return lambda number: progress(f"{number:,} {noun}") if progress else None
+    solution = solve(compiled, returns=returns)
+    statistics = statistics_of(game, compiled)
+    return gather(game, Evidence(complete=True), solution, statistics=statistics)
 
 
 def gather(
-    game: Game, evidence: Evidence, solution: Solution | None = None, **facts: Any
+    game: Game,
+    evidence: Evidence,
+    solution: Solution | None = None,
+    limit: float = 0.0,
+    **facts: Any,
 ) -> Findings:
     """Build the findings from the evidence and, if the game was compiled, its solution.
 
-    `facts` are fields of the findings that do not follow from these.
+    `limit` is that of a play-test, in CPU seconds. `facts` are fields of the findings that do not
+    follow from these.
     """
     source = Source(game)
     exact = solution is not None
-    limit = facts.get("time_limit", 0.0)
     if solution is not None:
         _add_solution(evidence, source, solution)
     rules = {key.rule for key in evidence.endings}
@@ -325,7 +283,6 @@ def gather(
         **_dead_ends(source, evidence, solution),
         broken_links=coverage.broken_links(source),
         errors=coverage.errors(source, evidence),
-        unplayable=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
         obstacles=coverage.obstacles(source, evidence, exact=exact, limit=limit),
@@ -351,21 +308,18 @@ def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) ->
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
     """The scores, endings and numbers of states, by the fields of the findings."""
-    shares: dict[str, Shares] = {}
-    scores: dict[str, Any] = {}
-    for name, tally in (("random", evidence.random), ("agent", evidence.agent)):
-        shares[name] = tally.shares(evidence.endings)
-        scores[name] = tally.play
     if solution is None:
-        scores |= {
+        shares = {"random": evidence.random.shares(evidence.endings)}
+        scores = {
+            "random": evidence.random.play,
             "top_reward": max((one.reward for one in evidence.endings.values()), default=None),
             "states": evidence.states,
             "states_complete": evidence.complete,
         }
     else:
-        shares |= solution.shares
+        shares = solution.shares
         compiled = solution.compiled
-        scores |= {
+        scores = {
             "random": solution.random,
             "best": solution.best,
             "memoryless": solution.memoryless,
@@ -374,10 +328,8 @@ def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> di
             "states_complete": compiled.raw_complete,
             "live_states": compiled.live_states,
             "merged_states": len(compiled),
-            "trap_states": solution.trap_states,
         }
-    bounds = evidence.least_odds if solution is None else {}
-    endings = endings_of(source, evidence.endings, shares, evidence.random, bounds)
+    endings = endings_of(source, evidence.endings, shares, evidence.random)
     return scores | {"endings": endings}
 
 
@@ -404,7 +356,6 @@ def endings_of(
     records: Mapping[EndingId, EndingRecord],
     shares: Mapping[str, Shares],
     random_games: Tally | None = None,
-    least_odds: Mapping[EndingId, float] | None = None,
 ) -> list[Ending]:
     """The endings with their probabilities under policies: random, best, agent."""
     endings = []
@@ -412,23 +363,20 @@ def endings_of(
     for key, record in records.items():
         odds = {policy: share.get(key, Estimate(0.0)) for policy, share in shares.items()}
         returns = random_games.endings[key] if random_games else []
-        ending = Ending(
-            name=key.passage,
-            reward=source.reward(key),
-            rule=None if key.rule is None else key.rule + 1,
-            last_words=last_words(record.text.removesuffix(title)),
-            path=record.path,
-            probability=odds.get("random"),
-            best=odds.get("best"),
-            agent=odds.get("agent"),
-            returns=mean_of(returns),
-            variants=tuple(record.variants),
+        endings.append(
+            Ending(
+                name=key.passage,
+                reward=source.reward(key),
+                rule=None if key.rule is None else key.rule + 1,
+                last_words=last_words(record.text.removesuffix(title)),
+                path=record.path,
+                probability=odds.get("random"),
+                best=odds.get("best"),
+                agent=odds.get("agent"),
+                returns=mean_of(returns),
+                variants=tuple(record.variants),
+            )
         )
-        if least_odds:
-            least = least_odds.get(key, 0.0)
-            most = min(1.0, 1.0 - sum(least_odds.values()) + least)
-            ending = replace(ending, least=least, most=most)
-        endings.append(ending)
 
     def order(ending: Ending) -> tuple[float, float, str]:
         odds = ending.probability.mean if ending.probability else 0.0

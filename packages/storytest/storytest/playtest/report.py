@@ -80,7 +80,6 @@ def headline(findings: Findings) -> str:
 
 
 def _problem(problem: Problem, findings: Findings, command: str, toml: str) -> Note:
-    """Build the line of a problem: what, where, and how to see it."""
     is_expectation = problem.kind == "expectation"
     file = Path(toml).name or "TOML"
     place = replace(problem, passage=file).place if is_expectation else problem.place
@@ -105,7 +104,6 @@ def _relative(file: str) -> str:
 
 
 def _sections(findings: Findings, command: str) -> Iterator[Section]:
-    """Yield the sections of the report. Those without blocks are left out."""
     so_far = "" if findings.exact else " so far"
     untaken = "Links whose condition never held" if findings.complete else "Links not taken so far"
     title = f"Endings ({findings.intended_endings:,})"
@@ -150,9 +148,7 @@ def certainty(findings: Findings) -> str:
     if findings.cut_short:
         games += f" ({findings.cut_short:,} more stopped by the time limit)"
     searches = f"{counted(findings.searching_games, 'game')} that look for new pages"
-    games += f"{',' if findings.agent else ' and'} {searches}"
-    if findings.agent:
-        games += f" and {counted(findings.agent.games, 'game')} by an agent"
+    games += f" and {searches}"
     why = f" Not exact, because {literal(findings.why_not)}." if findings.why_not else ""
     return (
         f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: ± says how far a share "
@@ -161,7 +157,7 @@ def certainty(findings: Findings) -> str:
 
 
 def scores(findings: Findings) -> str:
-    """Describe what endings are worth in best play, in random games and in an agent's."""
+    """Describe what endings are worth in best play and in random games."""
     random = findings.random
     top = f"The best ending found is worth {findings.top_reward:g}"
     if findings.equal_rewards:
@@ -173,10 +169,7 @@ def scores(findings: Findings) -> str:
     length = f"takes {random.steps} clicks on average" if random.steps else "may never end"
     if findings.equal_rewards:
         return f"{top}; a random game {length}."
-    agent = ""
-    if findings.agent:
-        agent = f" The agent reaches {findings.agent.final_reward}."
-    return f"{top}; a random game is worth {random.final_reward} and {length}.{agent}"
+    return f"{top}; a random game is worth {random.final_reward} and {length}."
 
 
 def _facts(findings: Findings) -> doc.Facts:
@@ -200,7 +193,6 @@ def _checks(findings: Findings) -> list[Note]:
 
 
 def _details(findings: Findings) -> Iterator[Section]:
-    """Yield the sections on words, numbers at the end, variables and choices."""
     if words := findings.words:
         counts = f"shortest {words.least:,.0f}, mean {words.mean:,.0f}, longest {words.most:,.0f}"
         games = f"of {counted(words.games, 'random game')} with an end"
@@ -293,8 +285,6 @@ def endings_table(findings: Findings, command: str = "") -> doc.Table:
     header = ["ending", "worth", games]
     if findings.exact and not findings.equal_rewards:
         header.append("best play")
-    if findings.agent:
-        header.append("agent")
     returns = [ending.returns for ending in findings.endings if ending.returns]
     rewards = [ending.reward for ending in findings.endings if ending.returns]
     if not findings.exact and [one.mean for one in returns] != rewards:
@@ -315,40 +305,22 @@ def endings_table(findings: Findings, command: str = "") -> doc.Table:
             "total": str(ending.returns or ""),
             "fewest clicks": "" if ending.path is None else f"{len(ending.path):,}",
         }
-        for column, share in (("best play", ending.best), ("agent", ending.agent)):
-            cells[column] = doc.Cell(share.percent, bar=share.mean) if share else ""
+        if best := ending.best:
+            cells["best play"] = doc.Cell(best.percent, bar=best.mean)
         share = ending.probability
         cells[games] = doc.Cell(_odds(ending, findings), bar=share.mean if share else None)
         rows.append([cells[column] for column in header])
     return doc.Table("", header, rows, align="l" + "r" * len(header[1:]))
 
 
-def _odds(ending: Ending, findings: Findings, informative: float = 0.5) -> str:
-    """Describe how often random games reach an ending, with its informative bounds."""
-    odds = "?"
+def _odds(ending: Ending, findings: Findings) -> str:
+    """Describe how often random games reach an ending. Without such a game, give a bound."""
     share = ending.probability
     if share and (findings.exact or share.mean):
-        odds = share.percent
-    elif findings.games and (bound := upper_share(findings.games)) < 1:
-        odds = f"below {_upper(bound)}"
-    if ending.least and share and ending.least > share.mean:  # a bound is sure
-        odds = _at_least(ending.least)
-    elif ending.least:
-        odds += f", {_at_least(ending.least)}"
-    if ending.most is not None and ending.most < informative:
-        odds += f", at most {_upper(ending.most)}"
-    return odds
-
-
-def _at_least(share: float) -> str:
-    """Format a lower bound, as in "at least 99.9 %". A tiny one is "above 0 %"."""
-    text = percent(share)
-    return "above 0 %" if text.startswith("<") else f"at least {text.lstrip('> ')}"
-
-
-def _upper(share: float) -> str:
-    """Format an upper bound: 0.1 % for a tiny share, without a sign."""
-    return percent(share).lstrip("< ")
+        return share.percent
+    if findings.games and (bound := upper_share(findings.games)) < 1:
+        return f"below {percent(bound).lstrip('< ')}"
+    return "?"
 
 
 def steps_of(path: ClickPath | None, most: int = 40) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.evidence import Shares
-from storytest.playtest.findings import LOOP, Issue, Play
+from storytest.playtest.findings import LOOP, Issue, Play, Statistics
 from textgames.compiled.chain import Chain, uniform
 from textgames.compiled.game import Compiled, Flags, Floats, Ints
 from textgames.compiled.memoryless import best_memoryless
@@ -18,6 +18,7 @@ from textgames.compiled.search import EndingId
 from textgames.compiled.solve import best, one_slot, policy_score
 from textgames.errors import InputError
 from textgames.estimate import Estimate
+from textgames.game.contract import Game
 
 Step = tuple[int, float]  # a slot, and the probability of the outcome that it had
 T = TypeVar("T")
@@ -33,7 +34,6 @@ class Solution:
     shares: dict[str, Shares]  # by random and best play
     memoryless: Play | None
     traps: list[Issue]  # pages that reach no ending; if there is none, not the start either
-    trap_states: int
 
 
 def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
@@ -60,7 +60,6 @@ def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
         shares={"random": random_shares, "best": best_shares},
         memoryless=memoryless,
         traps=_traps(compiled, is_loop),
-        trap_states=int(is_trap.sum()),
     )
 
 
@@ -71,6 +70,21 @@ def exact_play(compiled: Compiled, probabilities: Floats) -> tuple[Play, Shares]
     play = Play(reward, _exact(score.total), _exact(score.steps), Estimate(score.trapped))
     shares = map(Estimate, score.endings.tolist())
     return play, dict(zip(compiled.endings, shares, strict=True))
+
+
+def statistics_of(game: Game, compiled: Compiled) -> Statistics:
+    """The size of a compiled game, and whether its actions are part of its texts."""
+    sizes = np.diff(compiled.page_first)
+    is_hypertext = set(compiled.page_hypertext[sizes > 0].tolist())
+    kinds = ["choice"] * (False in is_hypertext) + ["hypertext"] * (True in is_hypertext)
+    is_stochastic = (np.diff(compiled.row_first) > 1).any()
+    return Statistics(
+        kind=str(getattr(game, "kind", None) or " & ".join(kinds) or "choice"),
+        transitions="stochastic" if is_stochastic else "deterministic",
+        pages=len(np.unique(compiled.page_text)),
+        actions=len(np.unique(compiled.page_action)),
+        most_actions=int(sizes.max()),
+    )
 
 
 def _exact(number: float) -> Estimate | None:
@@ -90,7 +104,6 @@ def _slots(compiled: Compiled, state: int) -> range:
 
 
 def _outcomes(compiled: Compiled, slot: int) -> list[tuple[float, int]]:
-    """The probability and the state of each outcome of a slot."""
     outcomes = compiled.outcomes(slot)
     chances = compiled.probability[outcomes].tolist()
     return list(zip(chances, compiled.successor[outcomes].tolist(), strict=True))

@@ -1,16 +1,14 @@
 """The search of a play-test: visits every state of a story while its budget lasts."""
 
 import math
-from collections import Counter
 from collections.abc import Hashable
 
 from storytest.playtest.budget import Meter
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.evidence import Arrival, Evidence, arrival_of
 from storytest.search import StateSearch
-from textgames.compiled.search import EndingId
 from textgames.errors import InputError
-from textgames.game.contract import Game, step_limit_of
+from textgames.game.contract import Game
 
 OVERTIME = 3  # × the part of a budget, which the search of a small story may spend in addition
 
@@ -105,35 +103,7 @@ class Search(StateSearch):
             self.last_news = len(self.origins)
         return is_new_page
 
-    def least_odds(
-        self, negligible: float = 1e-7, max_work: int = 2_000_000
-    ) -> dict[EndingId, float]:
-        """The share of random games that reaches each ending within the states visited.
-
-        Shares below `negligible` are not followed further, nor more than `max_work` outcomes.
-        """
-        odds: Counter[EndingId] = Counter()
-        mass = self.rows.get(None, {}).get(0, {})
-        work = 0
-        for _ in range(step_limit_of(self.game) + 1):
-            after: dict[Hashable, float] = {}
-            for state, share in mass.items():
-                arrival = self.arrivals[state]
-                if arrival.ending:
-                    odds[arrival.ending] += share  # type: ignore[assignment]
-                    continue
-                for row in self.rows.get(state, {}).values():
-                    work += len(row)
-                    for successor, chance in row.items():
-                        part = share * chance / len(arrival.page.actions)
-                        after[successor] = after.get(successor, 0.0) + part
-            mass = {state: share for state, share in after.items() if share > negligible}
-            if not mass or work > max_work:
-                break
-        return dict(odds)
-
     def _path(self, state: Hashable) -> ClickPath:
-        """The clicks by which a state was first reached."""
         last = self.arrivals[state]
         actions: list[str] = []
         choices: list[int] = []

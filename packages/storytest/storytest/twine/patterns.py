@@ -1,12 +1,10 @@
 """Regular expressions of a TOML (`regex`, `drop`, `restart`), in time linear in the text.
 
 Python's `re` needs exponential time for some patterns, such as `(a+)+$`. It searches patterns that
-are safe by a conservative check; RE2 (`google-re2`) searches the others. Without RE2 they are
-refused.
+are safe by a conservative check; RE2 (`google-re2`) searches the others.
 """
 
 import importlib
-import importlib.util
 import re
 import warnings
 
@@ -68,11 +66,6 @@ def _is_safe(source: str, most_repeats: int = 2, most_choices: int = 10) -> bool
 
 
 def _compile_by_re2(source: str, flags: int) -> re.Pattern[str]:
-    if importlib.util.find_spec("re2") is None:
-        raise re.error(
-            "its repeats may be nested and could take forever; simplify them, "
-            "or pip install google-re2"
-        )
     re2 = importlib.import_module("re2")
     options = re2.Options()
     options.log_errors = False

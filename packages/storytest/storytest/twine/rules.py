@@ -1,4 +1,4 @@
-"""Reward rules, expectations and paraphrases of a story, from the TOML next to it."""
+"""Reward rules and expectations of a story, from the TOML next to it."""
 
 import itertools
 import re
@@ -8,15 +8,14 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from storytest.twine.paraphrases import DEFAULT_SET
 from storytest.twine.patterns import Pattern
-from storytest.twine.retelling import is_retelling
 from storytest.twine.script import Expression, ExpressionError, Facts, Page, Script
 from storytest.twine.story import RECOGNITION, unescape_html
 from storytest.twine.twine1.expressions import parse
 from storytest.twine.values import truth
-from textgames.errors import InputError, did_you_mean, require
+from textgames.errors import InputError, did_you_mean
 from textgames.files import read_text, read_toml
-from textgames.wording import words
 
 # Kinds of problems that `storytest` reports, in the order of the report.
 PROBLEM_KINDS: list[str] = RECOGNITION["problem_kinds"]
@@ -453,72 +452,3 @@ def _bind_where(condition: Condition, where: str, facts: Facts) -> None:
     for variable in sorted(used.read - facts.written):
         near = did_you_mean(variable, facts.written)
         raise InputError(f"it can never match: no passage sets ${variable}.{near}")
-
-
-# --- paraphrases
-
-DEFAULT_SET = "paraphrased"  # the name of a set without a name
-
-
-@dataclass(frozen=True, slots=True)
-class Distance:
-    """The distance of paraphrases from their originals, by the paper's measures."""
-
-    pairs: int
-    oov_rate: float  # share of words that no original text has
-    bleu: float | None  # corpus BLEU-4, from 0 to 1; None without sacrebleu
-
-
-def choose_paraphrases(
-    sets: Mapping[str, Path], choice: bool | str, path: Path
-) -> dict[str, str] | Path | None:
-    """The chosen set, or its file if that is a retelling. True is the default or only set."""
-    if choice is False:
-        return None
-    if not sets:
-        raise InputError(f'{path}: no paraphrases; add paraphrases = "FILE.tsv" to the TOML')
-    of_actions = [name for name, file in sets.items() if not is_retelling(file)]
-    default = of_actions[0] if len(of_actions) == 1 else DEFAULT_SET
-    name = choice if isinstance(choice, str) else default
-    if name not in sets:
-        near = did_you_mean(name, sets)
-        raise InputError(f'{path}: no paraphrases named "{name}".{near} Known: {", ".join(sets)}')
-    return sets[name] if is_retelling(sets[name]) else read_paraphrases(sets[name])
-
-
-def read_paraphrases(path: Path) -> dict[str, str]:
-    """Read original → paraphrase from a TSV with the header `original<TAB>paraphrase`."""
-    lines = read_text(path).splitlines()
-    if not lines or lines[0].split("\t") != ["original", "paraphrase"]:
-        raise InputError(f'{path}, line 1: the header must be "original", a tab, "paraphrase"')
-    pairs: dict[str, str] = {}
-    for number, line in enumerate(lines[1:], 2):
-        if not line.strip():
-            continue
-        cells = [cell.strip() for cell in line.split("\t")]
-        if len(cells) != 2 or not cells[0] or not words(cells[1]):
-            expected = "an original, a tab and a paraphrase that has words"
-            raise InputError(f"{path}, line {number}: expected {expected}")
-        if cells[0] in pairs:
-            raise InputError(f'{path}, line {number}: "{cells[0]}" occurs twice')
-        pairs[cells[0]] = cells[1]
-    return pairs
-
-
-def distance(pairs: Mapping[str, str], originals: Collection[str]) -> Distance:
-    """The OOV rate against all original texts, and BLEU-4 (no case, no punctuation)."""
-    vocabulary = {word for text in (*originals, *pairs) for word in words(text)}
-    all_words = [word for paraphrase in pairs.values() for word in words(paraphrase)]
-    oov = sum(word not in vocabulary for word in all_words)
-    return Distance(len(pairs), oov / len(all_words), _bleu(pairs))
-
-
-def _bleu(pairs: Mapping[str, str]) -> float | None:
-    try:
-        sacrebleu = require("sacrebleu")
-    except InputError:
-        return None
-    paraphrases = [" ".join(words(text)) for text in pairs.values()]
-    originals = [" ".join(words(text)) for text in pairs]
-    score: float = sacrebleu.corpus_bleu(paraphrases, [originals], tokenize="none").score
-    return score / 100

@@ -320,18 +320,9 @@ class TwineGame(Explorable):
     engine = NATIVE
     most_copies = 10**9  # a copy is a small state: all renderings are shared
 
-    def __init__(
-        self,
-        name: str,
-        script: Script,
-        rules: Rules,
-        sources: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> None:
-        """`sources` say what it was made from, if it comes from its authors' files."""
+    def __init__(self, name: str, script: Script, rules: Rules, **options: Any) -> None:
         super().__init__(name, script, rules, **options)
         self.renderer = Renderer(script, rules, self.restarts, self.paraphrases)
-        self.sources = dict(sources or {})
         self.links = script.links
         self.asked = script.facts.prompts
         self.scene: Scene | None = None

@@ -1,7 +1,7 @@
-"""The paper's games, once they are added to the home folder, and the files they come from.
+"""The paper's games, once they are installed, and the files they come from.
 
-One small file names the folder of the games. It is written last, so that the games are replaced
-all at once or not at all.
+Each game is a TOML in the folder `games` of the home folder, which names a story in a folder of
+this installation. A small record, written last, has the origin of both games.
 """
 
 import json
@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from storytest.authored import AuthoredGame
 from textgames.errors import InputError
 from textgames.files import home
-from textgames.openers import ADDED
+from textgames.game.contract import Game
+from textgames.openers import PAPER
 
-NAMES = ADDED
+NAMES = PAPER
 REPOSITORY = "jvking/text-games"
 HOW = f"git clone https://github.com/{REPOSITORY}, then python -m lab games text-games"
 
@@ -55,7 +57,6 @@ def origin() -> Origin | None:
         if not path.exists():
             return None
         fields = json.loads(path.read_text(encoding="utf-8"))
-        fields.pop("altered", None)  # in records of version 0.1
         record = Origin(**fields)
         if not re.fullmatch(r"text-games-[0-9a-f]{12}", record.folder):
             raise ValueError("not a folder of games")
@@ -73,22 +74,11 @@ def origin_if_sound() -> Origin | None:
         return None
 
 
-def story_sources(story: Path) -> dict[str, Any]:
-    """The hash and kind of the files that an added story was made from."""
+def sources_of(game: Game) -> dict[str, Any]:
+    """The hash and kind of the files that a game was made from, if it is one of the paper's."""
     record = origin_if_sound()
-    if record is None or story.parent != record.path:
+    if record is None or not isinstance(game, AuthoredGame):
+        return {}
+    if Path(game.story.source).parent != record.path:
         return {}
     return {"sources_sha256": record.sha256, "as_published": record.as_published}
-
-
-def toml_of(name: str) -> Path:
-    """The TOML of one of the paper's games. The error explains how to install them."""
-    record = origin()
-    if record is None:
-        raise InputError(
-            f"{name} is one of the paper's games, which are not installed; install them: {HOW}"
-        )
-    path = record.path / f"{name}.toml"
-    if not path.is_file():
-        raise InputError(f"{path}: the game was deleted; add it again: {HOW}")
-    return path

@@ -1,0 +1,10 @@
+"""`storytest completion SHELL`: a script that completes commands, options and games."""
+
+import argparse
+
+from storytest.cli import PROGRAM
+from textgames.completion import script
+
+
+def run(options: argparse.Namespace) -> None:
+    print(script(PROGRAM, options.shell), end="")

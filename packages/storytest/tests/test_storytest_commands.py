@@ -1,0 +1,160 @@
+"""The commands of storytest, with small numbers."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from storytest.cli import main
+from tests.stories import UP_AND_DOWN
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def tale(tmp_path):
+    path = tmp_path / "tale.twee"
+    path.write_text(UP_AND_DOWN, encoding="utf-8")
+    return path
+
+
+def test_annotate_writes_a_toml_that_lists_every_ending_and_never_overwrites(capsys, tale):
+    assert main(["annotate", str(tale)]) == 0
+    toml = tale.with_suffix(".toml")
+    text = toml.read_text(encoding="utf-8")
+    assert "# … The sky is yours now." in text and "# … You stay there for good." in text
+    assert '"n" = "Alex"' in text
+    toml.write_text(text.replace("reward = 0", "reward = 4"), encoding="utf-8")
+    assert main(["annotate", str(tale)]) == 2
+    assert "not overwritten" in capsys.readouterr().err
+    assert main(["inspect", str(toml), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["best"]["final_reward"]["mean"] == 4
+
+
+def test_inspect_prints_statistics_and_the_number_of_problems(capsys, tale):
+    tale.write_text(UP_AND_DOWN + "\n:: Cellar\n[[Out.|Nowhere]] <<wobble>>\n", encoding="utf-8")
+    assert main(["inspect", str(tale)]) == 0
+    out = capsys.readouterr().out
+    for part in ("choice", "deterministic", "the story asks for $n"):
+        assert part in out
+    assert main(["test", str(tale)]) == 1
+    output = capsys.readouterr().out
+    for part in ("Attic", '"Nowhere"', "<<wobble>>"):
+        assert part in output
+    assert main(["inspect", str(tale), "--json"]) == 0
+    findings = json.loads(capsys.readouterr().out)
+    assert (findings["statistics"]["pages"], findings["statistics"]["most_actions"]) == (3, 2)
+    assert findings["complete"]
+    assert [issue["passage"] for issue in findings["never_reached"]] == ["Attic", "Cellar"]
+    assert [ending["rule"] for ending in findings["endings"]] == [None, None]
+
+
+def test_inspect_prints_best_and_random_scores_and_the_odds_of_each_ending(capsys, tale):
+    assert main(["inspect", str(tale), "--json"]) == 0
+    findings = json.loads(capsys.readouterr().out)
+    assert findings["merged_states"] == 3 and findings["best"]["final_reward"]["mean"] == 0
+    assert findings["memoryless"]["final_reward"]["mean"] == 0
+    assert [ending["probability"]["mean"] for ending in findings["endings"]] == [0.5, 0.5]
+    paths = sorted(ending["path"]["actions"] for ending in findings["endings"])
+    assert paths == [["Down."], ["Up."]]
+    assert main(["inspect", str(tale)]) == 0
+    out = capsys.readouterr().out
+    for part in ("random play", "50.0 %"):
+        assert part in out
+    assert "best play" not in out  # all endings pay the same
+
+
+def test_inspect_marks_truncated_last_words(capsys, tale):
+    last_words = "The sky is yours" + " and yours" * 9
+    tale.write_text(UP_AND_DOWN.replace("The sky is yours now.", last_words), encoding="utf-8")
+    assert main(["inspect", str(tale)]) == 0
+    assert re.search(r"The sky is.*… ", capsys.readouterr().out)
+
+
+def test_inspect_samples_a_game_that_cannot_be_compiled_and_gives_the_reason(capsys, tmp_path):
+    path = tmp_path / "mine.twee"
+    path.write_text(
+        ":: Start\n<<set $gold += 1>><<$gold>>\n\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n"
+    )
+    assert main(["inspect", str(path), "--limit", "300", "--json"]) == 0
+    findings = json.loads(capsys.readouterr().out)
+    assert findings["best"] is None and not findings["complete"] and findings["games"] > 1
+    assert "$gold alone" in findings["why_not"]
+    assert main(["inspect", str(path), "--limit", "300"]) == 0
+    assert "mine cannot be compiled: it has more than 300 states" in capsys.readouterr().out
+    assert main(["inspect", str(path), "--limit", "300", "--walkthrough"]) == 2
+    assert "cannot be compiled" in capsys.readouterr().err
+
+
+def test_walkthrough_prints_the_best_play(capsys, tale):
+    toml = tale.with_suffix(".toml")
+    toml.write_text('story = "tale.twee"\n[[ending]]\npassage = "Up"\nreward = 4\n')
+    assert main(["inspect", str(toml), "--walkthrough"]) == 0
+    out = capsys.readouterr().out
+    for part in ("→ Up.", "The sky is yours now.", "final reward 4 after 1 step\n"):
+        assert part in out
+    assert main(["inspect", str(toml), "--walkthrough", "--json"]) == 0
+    assert [step["action"] for step in json.loads(capsys.readouterr().out)] == ["Up.", None]
+
+
+def test_the_map_is_written_as_svg(capsys, tale, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["test", str(tale), "--map", "map.png"]) == 2
+    assert "map.png: a map is an SVG file" in capsys.readouterr().err
+    assert main(["test", str(tale), "--map", "map.svg"]) == 0
+    assert "<svg" in Path("map.svg").read_text(encoding="utf-8")
+
+
+def test_the_map_does_not_overwrite_a_file(capsys, tale, tmp_path):
+    (tmp_path / "map.svg").write_text("mine")
+    assert main(["test", str(tale), "--map", str(tmp_path / "map.svg")]) == 2
+    out, error = capsys.readouterr()
+    assert out == "" and error.count("\n") == 1 and "map.svg: already exists" in error
+    assert (tmp_path / "map.svg").read_text() == "mine"
+
+
+def test_the_report_of_a_test_is_written_to_a_file(capsys, tale, tmp_path):
+    for name, part in {"a.html": "<svg", "b.md": "# tale", "c.json": '"endings"'}.items():
+        assert main(["test", str(tale), "--out", str(tmp_path / name)]) == 0
+        assert part in (tmp_path / name).read_text(encoding="utf-8")
+    out, error = capsys.readouterr()
+    assert "2 endings" in out and "report: " in error
+    for name in ("tale.twee", "report.pdf"):
+        assert main(["test", str(tale), "--out", str(tmp_path / name)]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert tale.read_text(encoding="utf-8") == UP_AND_DOWN
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "trian",
+        "missing.twee",
+        "inspect missing.twee",
+        "inspect long-watch --limit 0",
+        "inspect long-watch --limit many",
+        "annotate missing.html",
+        "play long-watch --path clicks.txt",
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(capsys, line):
+    assert main(line.split()) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("storytest: ") and error.count("\n") == 1
+
+
+def test_a_story_without_a_command_is_tested(capsys, tale):
+    assert main([str(tale)]) == 0
+    first = capsys.readouterr().out
+    assert main(["test", str(tale)]) == 0
+    assert (
+        "2 endings" in first and capsys.readouterr().out.splitlines()[:4] == first.splitlines()[:4]
+    )
+
+
+def test_the_error_for_a_missing_package_names_the_installation(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)
+    assert main(["play", "long-watch"]) == 2
+    assert "pip install rich" in capsys.readouterr().err
