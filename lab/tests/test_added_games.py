@@ -132,7 +132,7 @@ def test_the_error_for_a_missing_game_names_the_installation(capsys):
 
 def test_games_lists_the_installed_games(capsys, imitation, shared_compile_cache):
     main(["games"])
-    assert "saving-john cannot be opened: " in capsys.readouterr().out
+    assert "saving-john and machine-of-death: not installed" in capsys.readouterr().out
     with treat_as_published(imitation):
         assert main(["games", "add", str(imitation), "--as-published"]) == 0
     installed = capsys.readouterr().out

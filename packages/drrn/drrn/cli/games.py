@@ -6,7 +6,7 @@ from textgames.compiled.compile import MOST_STATES, compile_game
 from textgames.diagnostics import DIAGNOSTICS
 from textgames.errors import InputError
 from textgames.game.contract import title_of
-from textgames.openers import ANY_PATH, make, opener_for
+from textgames.openers import ANY_PATH, PAPER, installed_games, make, opener_for
 from textgames.registry import registered
 from textgames.terminal import table
 
@@ -16,7 +16,10 @@ def run(options: argparse.Namespace) -> None:
     names = {name for name in openers if name != ANY_PATH and not name.endswith(":")}
     rows: list[list[object]] = []
     notes = []
-    for name in sorted(names | registered("game").keys()):
+    installed = installed_games()
+    if missing := [name for name in PAPER if name not in installed]:
+        notes.append(f"{' and '.join(missing)}: not installed; see: python -m lab games --help")
+    for name in sorted(names | installed.keys() | registered("game").keys()):
         try:
             rows.append(_facts(name))
         except InputError as error:
