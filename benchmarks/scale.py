@@ -26,9 +26,12 @@ from typing import Any
 import torch
 
 import drrn
-from drrn.experiments.workers import LOCAL, Event, Processes, RayCluster, Workers
-from lab.experiments.job import Job, hashes_of
-from lab.experiments.plan import BEST, Scale, settings_of
+from drrn.experiments.cluster import LOCAL, RayCluster, run_job
+from drrn.experiments.job import Job
+from drrn.experiments.space import grid, read_space
+from drrn.experiments.sweep import Sweep
+from drrn.experiments.workers import Event, Processes, Workers
+from drrn.runs.config import versions
 from lab.experiments.results import GAME
 from lab.reports.report import with_blocks
 from textgames.files import write_atomically
@@ -39,13 +42,13 @@ CORES = (1, 2, 4, 16, 64, 256, 1000)
 ROWS = Path(__file__).parent.parent / "results" / "rows"
 
 
-def jobs_of(root: Path, count: int, settings: dict[str, Any], seeds: int = 5) -> list[Any]:
-    """Return jobs on The Long Watch with the paper's recipe, each with another folder of results."""
+def sweep_jobs(root: Path, count: int, settings: dict[str, Any], seeds: int = 5) -> list[Any]:
+    """Return jobs of a sweep over The Long Watch with the paper's recipe."""
+    space = read_space([f"alpha=0.1..{count / 10}:0.1"])
     game = drrn.make("long-watch")
-    own = settings_of("long-watch", BEST, game, Scale(seeds=seeds, overrides=settings))
-    final = {"softmax": 2 * own.run.evaluation_episodes}
-    common = ("long-watch", "long-watch", BEST, own, final, hashes_of(game), "benchmark")
-    return [Job(root / str(number), *common) for number in range(count)]
+    tuning = range(1000, 1000 + seeds)
+    sweep = Sweep(root, "long-watch", game, space, settings, True, tuning, range(1), "benchmark")
+    return [sweep.job(changes) for changes in grid(space)]
 
 
 def processor_seconds() -> float:
@@ -107,10 +110,10 @@ def measure(
     name: str, workers: Workers | None, count: int, options: argparse.Namespace
 ) -> Measurement:
     with tempfile.TemporaryDirectory() as folder, workers or nullcontext():
-        jobs = jobs_of(Path(folder, "small"), SMALL_JOBS, SMALL)
+        jobs = sweep_jobs(Path(folder, "small"), SMALL_JOBS, SMALL)
         small = list(finish_times(jobs, workers))
         start = small[count - 1]  # every worker has started by then
-        jobs = jobs_of(Path(folder, "whole"), options.jobs, {"rounds": options.rounds})
+        jobs = sweep_jobs(Path(folder, "whole"), options.jobs, {"rounds": options.rounds})
         *_, whole = finish_times(jobs, workers)
     seconds = (small[-1].spent - start.spent) / (SMALL_JOBS - count)
     return Measurement(name, small[0], seconds, whole)
@@ -136,7 +139,7 @@ def measure_seeds(options: argparse.Namespace) -> tuple[str, float]:
     seconds = {}
     with tempfile.TemporaryDirectory() as folder:
         for seeds in (1, 5):
-            jobs = jobs_of(Path(folder, str(seeds)), 3, {"rounds": options.rounds}, seeds)
+            jobs = sweep_jobs(Path(folder, str(seeds)), 3, {"rounds": options.rounds}, seeds)
             ends = [0.0, *(moment.spent for moment in finish_times(jobs, None))]
             seconds[seeds] = statistics.median(b - a for a, b in itertools.pairwise(ends))
     share = seconds[1] / seconds[5]
@@ -146,23 +149,25 @@ def measure_seeds(options: argparse.Namespace) -> tuple[str, float]:
 
 def many_events(job: Job, *_: Any) -> Iterator[Any]:
     """Yield many events, and do nothing."""
-    yield Event(job, "started")
+    yield Event(job, "started"), {}
     for number in range(1000):
-        yield Event(job, "round", number, 0.0)
-    yield Event(job, "done", 1000, 0.0)
+        yield Event(job, "round", number, 0.0), {}
+    yield Event(job, "done", 1000, 0.0), {}
 
 
 def measure_event() -> str:
-    """Measure the time of an event of Ray's in this process."""
+    """Measure the time of an event of Ray's in this process, and the size of a job's files."""
     with tempfile.TemporaryDirectory() as folder, RayCluster(LOCAL, 1) as cluster:
-        others = jobs_of(Path(folder), 2, SMALL)
+        first, *others = sweep_jobs(Path(folder), 3, SMALL)
+        results = list(run_job(first, {}, versions(), Path.cwd()))
         cluster.slots()
         remote = cluster.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")
         cluster.run_remotely = remote(many_events)
         start = time.process_time()
         events = len(list(cluster.run(others)))
         each = 1000 * (time.process_time() - start) / events
-    return f"An event of Ray's takes the command {each:.2f} ms."
+    size = sum(map(len, results[-1][1].values())) / 1000
+    return f"An event of Ray's takes the command {each:.2f} ms; a job sends back {size:.0f} KB."
 
 
 def published() -> list[float]:

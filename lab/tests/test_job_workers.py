@@ -80,7 +80,7 @@ def test_a_job_that_loses_every_worker_fails():
     assert ("b", "done") in events
 
 
-def test_a_job_is_created_only_when_a_slot_is_free():
+def test_a_job_is_created_only_when_a_slot_is_free_and_a_stopped_one_is_silent():
     created = []
 
     def jobs():
@@ -91,10 +91,13 @@ def test_a_job_is_created_only_when_a_slot_is_free():
     workers = ScriptedWorkers({})
     with workers:
         for event in workers.run(jobs()):
+            if (event.job.game, event.kind) == ("a", "round"):
+                workers.stop(event.job)
+                assert created == ["a", "b"] and len(workers.canceled) == 1
             if event.kind == "done":
                 break
-        assert (event.job.game, created) == ("a", ["a", "b"])
-    assert len(workers.canceled) == 1 and not workers.running
+        assert (event.job.game, created) == ("b", ["a", "b", "c"])
+    assert len(workers.canceled) == 2 and not workers.running
 
 
 def test_a_job_whose_process_dies_fails_and_another_process_runs_the_rest(tmp_path, import_folder):

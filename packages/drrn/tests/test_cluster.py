@@ -4,23 +4,25 @@ import argparse
 import importlib.util
 import os
 import re
+import socket
 import sys
 from pathlib import Path
 
 import pytest
 
 import drrn
+from drrn.cli import main
 from drrn.cli.jobs import workers_for
-from drrn.experiments.workers import LOCAL, RayCluster, run_job
+from drrn.experiments.cluster import RayCluster, check_cluster, run_job
+from drrn.experiments.results import read_files, receive
 from drrn.runs.config import versions
 from lab.experiments.job import Job, hashes_of
 from lab.experiments.plan import TABLE, Scale, settings_of
 from lab.experiments.results import Results
-from textgames import registry
 from textgames.errors import InputError
 
 needs_ray = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="ray is not installed: pip install ray"
+    importlib.util.find_spec("ray") is None, reason="ray is not installed: drrn[ray]"
 )
 # before the first import of Ray
 os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
@@ -49,51 +51,97 @@ class Game:
 """
 
 
-def job_for(root, source="long-watch"):
-    game = drrn.make(source)
-    settings = settings_of(source, TABLE, game, Scale(seeds=1, overrides=TINY))
+def job_for(root, variant=TABLE, **overrides):
+    game = drrn.make("long-watch")
+    scale = Scale(seeds=1, overrides={**TINY, **overrides})
+    settings = settings_of("long-watch", variant, game, scale)
     final = {"softmax": 20, "greedy": 10}
-    return Job(root, source, game.name, TABLE, settings, final, hashes_of(game), "a commit")
+    return Job(
+        root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit"
+    )
 
 
 def rows(root):
-    return {path.name: path.read_text() for path in sorted(root.glob("rows/*/*.csv"))}
+    paths = sorted((root / "rows/long-watch").glob("*.csv"))
+    return {path.name: path.read_text() for path in paths}
+
+
+def expected_rows(root):
+    """Run the job on this machine; return its rows."""
+    list(job_for(root).run())
+    return rows(root)
 
 
 @pytest.mark.full
 @needs_ray
 def test_a_job_whose_worker_dies_starts_again_and_has_the_rows_of_one_machine(
-    tmp_path, import_folder
+    tmp_path, import_folder, monkeypatch, capfd
 ):
-    """The first worker of a local cluster that takes a step is killed."""
+    """The first of two workers of a local cluster that takes a step is killed."""
     (tmp_path / "fragile.py").write_text(FRAGILE)
-    registry.trust("fragile:Game")
-    list(job_for(tmp_path / "here", "fragile:Game").run())
+    command = "sweep fragile:Game --paper --vary alpha=0.5,1 --seeds 1 --report-seeds 1".split()
+    command += "--set rounds=3 episodes_per_round=8 evaluation_episodes=4 --out".split()
+    assert main([*command, "here", "--jobs", "1"]) == 0
     Path("die").touch()
     before = set(Path("/tmp").glob("drrn-*"))
-    with RayCluster(LOCAL, 2) as cluster:
-        events = list(cluster.run([job_for(tmp_path / "there", "fragile:Game")]))
-    assert [event.why for event in events if event.kind == "lost"] == [
-        "its worker was lost (WorkerCrashedError)"
-    ]
-    assert events[-1].kind == "done"
-    assert rows(tmp_path / "there") == rows(tmp_path / "here")
+
+    join = RayCluster._join
+
+    def joined(cluster):
+        """Check at the start that other machines can join the cluster."""
+        import ray
+
+        join(cluster)
+        check_cluster(ray.get_runtime_context().gcs_address)
+
+    monkeypatch.setattr(RayCluster, "_join", joined)
+    assert main([*command, "there", "--jobs", "2", "--ray"]) == 0
+    output = capfd.readouterr()
+    assert output.out.count("its worker was lost (WorkerCrashedError); restarted") == 1
+    assert "ray" not in output.err.lower()  # its log does not reach the terminal
+    local_paths = sorted(path.relative_to("here") for path in Path("here").rglob("*"))
+    assert local_paths == sorted(path.relative_to("there") for path in Path("there").rglob("*"))
+    results = [path for path in local_paths if path.suffix in (".csv", ".safetensors")]
+    paths = [path for path in results if path.name != "progress.csv"]  # it has seconds
+    assert len(paths) == 4 * len(("evaluations", "model")) + len(("sweep.csv",))
+    for path in paths:
+        assert Path("here", path).read_bytes() == Path("there", path).read_bytes()
     assert not set(Path("/tmp").glob("drrn-ray-*")) - before
 
 
-def test_an_interrupted_job_continues_in_a_worker(tmp_path):
-    next(job_for(tmp_path / "there").run())
-    job = job_for(tmp_path / "there")
-    events = list(run_job(job, versions(), tmp_path))
-    assert [(event.kind, event.rounds) for event in events][1:3] == [("round", 2), ("round", 3)]
-    list(job_for(tmp_path / "here").run())
-    assert rows(tmp_path / "there") == rows(tmp_path / "here")
-    assert Results(job.root).load("long-watch", "table")
-    assert not (job.folder / "checkpoint.safetensors").exists()
+def test_a_job_in_a_temporary_folder_returns_all_files(tmp_path):
+    work = job_for(tmp_path / "results")
+    reports = list(run_job(work, {}, versions(), tmp_path))
+    assert [event.kind for event, _ in reports] == ["started", *["round"] * 4, "done"]
+    files = reports[-1][1]
+    assert not (tmp_path / "results").exists()
+    receive(work.root, work.folder, files)
+    assert rows(work.root) == expected_rows(tmp_path / "here")
+    assert Results(work.root).load("long-watch", "table")
+
+
+def test_an_interrupted_job_resumes_on_another_machine(tmp_path):
+    work = job_for(tmp_path / "results")
+    next(work.run())
+    files = read_files(work.root, work.folder)
+    reports = list(run_job(work, files, versions(), tmp_path))
+    assert [(event.kind, event.rounds) for event, _ in reports][1:3] == [("round", 2), ("round", 3)]
+    receive(work.root, work.folder, reports[-1][1])
+    assert rows(work.root) == expected_rows(tmp_path / "here")
+    assert not (work.folder / "checkpoint.safetensors").exists()
+
+
+def test_saved_rounds_survive_the_death_of_a_worker(tmp_path):
+    work = job_for(tmp_path / "results")
+    for event, files in run_job(work, {}, versions(), tmp_path, save_seconds=0):
+        receive(work.root, work.folder, files)
+        if event.rounds == 2:
+            break
+    assert next(work.run()).number == 3
 
 
 def test_a_worker_with_other_package_versions_fails_its_job(tmp_path):
-    _, last = run_job(job_for(tmp_path), {**versions(), "numpy": "0.1"}, tmp_path)
+    _, (last, _) = run_job(job_for(tmp_path), {}, {**versions(), "numpy": "0.1"}, tmp_path)
     assert last.kind == "failed"
     assert f"has numpy {versions()['numpy']}, but" in last.why
     assert "numpy 0.1" in last.why
@@ -109,9 +157,15 @@ def test_an_address_without_a_cluster_is_refused_even_without_jobs(address):
         workers_for(argparse.Namespace(ray=address, device="cpu", jobs=None))
 
 
-@pytest.mark.parametrize(
-    ("device", "fact"), [("cpu", "pip install ray"), ("cuda", "--device cuda")]
-)
+@needs_ray
+def test_a_server_that_is_not_a_cluster_times_out():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(InputError, match=address):
+            check_cluster(address, seconds=0.5)
+
+
+@pytest.mark.parametrize(("device", "fact"), [("cpu", "drrn[ray]"), ("cuda", "--device cuda")])
 def test_without_ray_or_with_a_cuda_device_the_error_names_the_cause(device, fact, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=re.escape(fact)):

@@ -22,12 +22,13 @@ def workers_for(options: argparse.Namespace) -> Workers:
     """The workers that --jobs, --device and --ray name."""
     if options.ray is None:
         return workers.Processes(options.jobs or cores())
+    from drrn.experiments.cluster import LOCAL, RayCluster
+
     if options.device != "cpu":
         cause = f"--device {options.device} cannot be combined with --ray"
         raise InputError(f"{cause}; clusters use CPUs only")
-    address = options.ray or os.environ.get("RAY_ADDRESS") or workers.LOCAL
-    count = cores() if address == workers.LOCAL else None
-    return workers.RayCluster(address, options.jobs or count)
+    address = options.ray or os.environ.get("RAY_ADDRESS") or LOCAL
+    return RayCluster(address, options.jobs or (cores() if address == LOCAL else None))
 
 
 def run_jobs(
@@ -81,7 +82,11 @@ def _line(event: Event) -> str:
     name = f"{event.job.game} {event.job.name}"
     score = "" if event.score is None else f"{event.score:6.2f}"
     why = visible(event.why.strip().splitlines()[-1]) if event.why else ""
-    outcomes = {"failed": f"  FAILED: {why}", "lost": f"  {why}; restarted"}
+    outcomes = {
+        "failed": f"  FAILED: {why}",
+        "lost": f"  {why}; restarted",
+        "pruned": "  ended early",
+    }
     return f"{name:<45}{event.seconds:6.0f} s  {score}{outcomes.get(event.kind, '')}"
 
 

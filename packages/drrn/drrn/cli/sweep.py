@@ -58,9 +58,10 @@ def _sweep(options: argparse.Namespace) -> Sweep:
 
 
 def _print_trial(study: Any, trial: Any) -> None:
-    text = f"FAILED: {trial.user_attrs.get('reason')}"
-    if trial.state.name == "COMPLETE":
-        text = f"{trial.duration.total_seconds():6.0f} s  {trial.value:6.2f}"
+    score = f"{trial.value:.2f}" if trial.state.name == "COMPLETE" else "FAILED, see above"
+    reason = trial.user_attrs.get("reason")
+    seconds = trial.duration.total_seconds()
+    text = f"skipped: {reason}" if reason else f"{seconds:6.0f} s  {score}"
     print(f"[{trial.number + 1:>3}] {settings_text(trial.params):<45}{text}", flush=True)
 
 

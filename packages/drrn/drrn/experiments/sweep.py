@@ -169,7 +169,7 @@ class Sweep:
             raise InputError(f"{self.root}: contains other results; choose another --out")
         write_json(self.root / SWEEP, definition)
         optuna = require("optuna")
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
         study = optuna.create_study(
             storage=self._storage(), study_name="sweep", direction="maximize", load_if_exists=True
         )
@@ -197,6 +197,7 @@ class Sweep:
 
     def run(self, study: Any, processes: int, ended: Callable[[Any, Any], None]) -> None:
         """Run the trials that are not finished. `ended(study, trial)` is called after each."""
+        optuna = require("optuna")
         waiting = sum(trial.state.name == "WAITING" for trial in study.trials)
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(processes, context) as executor:
@@ -209,10 +210,9 @@ class Sweep:
                         scores = self.scores(settings)
                     else:
                         scores = executor.submit(self.scores, settings).result()
-                except Exception as error:  # an impossible combination, or a fault in the code
-                    name = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-                    trial.set_user_attr("reason", f"{name}{error}")
-                    raise
+                except InputError as error:  # an impossible combination, or learning diverged
+                    trial.set_user_attr("reason", str(error))
+                    raise optuna.TrialPruned from error
                 trial.set_user_attr("scores", scores)
                 return mean_and_sd(scores)[0]
 
