@@ -22,7 +22,7 @@ from lab.experiments.results import Results
 from textgames.errors import InputError
 
 needs_ray = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="ray is not installed: drrn[ray]"
+    importlib.util.find_spec("ray") is None, reason="ray is not installed: pip install ray"
 )
 # before the first import of Ray
 os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
@@ -165,7 +165,9 @@ def test_a_server_that_is_not_a_cluster_times_out():
             check_cluster(address, seconds=0.5)
 
 
-@pytest.mark.parametrize(("device", "fact"), [("cpu", "drrn[ray]"), ("cuda", "--device cuda")])
+@pytest.mark.parametrize(
+    ("device", "fact"), [("cpu", "pip install ray"), ("cuda", "--device cuda")]
+)
 def test_without_ray_or_with_a_cuda_device_the_error_names_the_cause(device, fact, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=re.escape(fact)):

@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("optuna")
 
 import drrn
-from drrn.cli import main
 from drrn.experiments.agents import seeds_text
 from drrn.experiments.results import locked_folder
 from drrn.experiments.space import grid, read_space
 from drrn.experiments.sweep import Sweep, job_name
+from tests.commands import main
 from tests.experiment_jobs import InProcessWorkers
 from textgames.errors import InputError
 

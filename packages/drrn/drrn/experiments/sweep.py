@@ -27,7 +27,7 @@ from drrn.experiments.workers import Event, Workers
 from drrn.runs.config import settings_for_game
 from drrn.runs.limits import check_memory
 from drrn.runs.run import Run
-from drrn.runs.scores import RoundScores, is_number
+from drrn.runs.scores import RoundScores
 from drrn.runs.storage import CHECKPOINT
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings, recipe_name
@@ -93,7 +93,7 @@ class SweepJob(Job):
         """The score of the finished job."""
         path = self.folder / SCORE
         scores = json_or_none(path)
-        if not isinstance(scores, list) or not all(map(is_number, scores)):
+        if not isinstance(scores, list) or not all(isinstance(score, float) for score in scores):
             raise InputError(f"{path}: not the scores of a job; delete {self.folder}")
         return Scored(self.changes, *mean_and_sd(scores), len(scores))
 
