@@ -16,12 +16,12 @@ from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
 from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.runs import tensors
-from drrn.runs.embeddings import embed, plane
 from drrn.runs.run import Run
 from drrn.runs.scores import MEASURES, reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.sentences import open_sentences
 from drrn.settings import Settings
+from lab.experiments.embeddings import embed, plane
 from lab.experiments.plan import (
     FOUR_STEPS,
     MADE_UP,

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from storytest.authored import Explorable, explorable
-from storytest.playtest.findings import last_words
 from storytest.twine.paraphrases import DEFAULT_SET, SCRIPT, is_retelling, read_paraphrases, retell
 from storytest.twine.reading import read_story
 from storytest.twine.story import split_link
 from textgames.compiled.game import Compiled
 from textgames.errors import InputError, require
 from textgames.game.contract import Game
-from textgames.wording import words
+from textgames.wording import last_words, words
 
 Face = tuple[str, tuple[str, ...], bool]  # text, actions, whether these are in the text
 

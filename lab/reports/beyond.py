@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from drrn.experiments.shares import label_of
 from drrn.settings import POLICIES
 from lab.experiments import plan
 from lab.experiments.plan import BEST, LONG, REWORDED, STRONG_JOB, Variant
 from lab.experiments.results import Row
-from lab.reports.diagnostics import label_of, published_rows
+from lab.reports.diagnostics import published_rows
 from lab.reports.paper import Cells, Points, curves_of, final_rewards, panels_of, table_of_jobs
 from lab.reports.result_set import (
     ResultSet,

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.runs.embeddings import plane
+from lab.experiments.embeddings import plane
 from lab.experiments.job import Job, hashes_of
 from lab.experiments.plan import BEST, TABLE, VARIANTS, Scale, settings_of, variants_of
 from lab.experiments.results import EVALUATIONS, Results, difference

@@ -2,7 +2,6 @@
 
 import csv
 import re
-import xml.etree.ElementTree as ET
 from functools import partial
 from typing import Any
 
@@ -12,13 +11,11 @@ import drrn
 from drrn.experiments import diagnose
 from drrn.experiments.agents import agent_settings
 from drrn.experiments.diagnose import Budget, Trial, share_of, sizes
-from drrn.experiments.radar import radar, share_table, shares_of
 from drrn.experiments.results import TRIALS, to_csv
 from lab.experiments import diagnose as published
 from lab.experiments.plan import Scale
 from tests.commands import main
 from tests.documentation import ROOT
-from textgames.diagnostics import DIAGNOSTICS
 
 SET = ["--set", "updates=1"]
 TINY = ["--level", "1", "--episodes", "6", "--seeds", "1", "--first-seed", "1000", *SET]
@@ -112,18 +109,6 @@ def test_an_agent_can_have_other_settings(tmp_path):
 def test_bad_input_is_reported(words, tmp_path, capsys):
     assert main(["diagnose", *words.split(), "--out", str(tmp_path)]) == 2
     assert words.split()[-1] in capsys.readouterr().err
-
-
-def test_the_radar_plot_is_well_formed_and_has_every_label():
-    pytest.importorskip("matplotlib")
-    agents = ["default", "random", "encoder=gru"]
-    rows = [made_up(agent, 0.7, name) for agent in agents for name in DIAGNOSTICS]
-    shares = shares_of(rows[:-1])
-    svg = radar(*shares)
-    assert len(share_table(*shares).rows) == len(DIAGNOSTICS) + 1
-    assert ET.fromstring(svg).tag.endswith("svg")
-    for label in [*agents, *(each.capability for each in DIAGNOSTICS.values())]:
-        assert f"<!-- {label} -->" in svg
 
 
 def test_the_page_lists_every_game_with_its_scores():

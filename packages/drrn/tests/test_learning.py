@@ -119,6 +119,7 @@ def test_texts_of_a_replay_buffer_get_new_ids():
     assert rows["states"].tolist() == [10, 11, 12] and rows["actions"].tolist() == [[7]] * 3
 
 
+@pytest.mark.full
 def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
     buffer = ReplayBuffer(capacity=1_000_000)
     for start in range(0, 1_000_000, 250_000):

@@ -90,6 +90,7 @@ def transitions(count, wide, start=0):
     return single_steps(ids, menus[:count], zeros, zeros, ids + 1, menus[1:])
 
 
+@pytest.mark.full
 def test_memory_grows_with_the_number_of_actions_not_with_the_widest_menu():
     buffer = ReplayBuffer(capacity=10_000)
     buffer.add(transitions(10_000, 3000))

@@ -126,6 +126,7 @@ def test_the_reference_learns(tale):
     assert np.mean(scores[-40:]) > 9 > 5 > np.mean(scores[:10])
 
 
+@pytest.mark.full
 def test_the_reference_runs_as_a_program(tale, capsys, monkeypatch):
     # other tests run in this process
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)

@@ -263,7 +263,9 @@ def change_without_a_word(built):
     return float((q[1:] - q[0]).abs().max())
 
 
-@pytest.mark.parametrize("kind", [ReturnLearning, FastReturnLearning])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(ReturnLearning, marks=pytest.mark.full), FastReturnLearning]
+)
 def test_word_dropout_reduces_the_effect_of_a_missing_word(kind):
     episodes: list[Any] = [
         ([(0, [0, 1, 2, 3], index, reward)], (2, []))

@@ -55,7 +55,16 @@ def test_another_seed_gives_other_weights(fork):
     assert not np.allclose(first.model.state()["table state"], second.model.state()["table state"])
 
 
-@pytest.mark.parametrize("model", ["drrn", "per-action", "max-action", "table"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "drrn",
+        *(
+            pytest.param(each, marks=pytest.mark.full)
+            for each in ("per-action", "max-action", "table")
+        ),
+    ],
+)
 def test_an_agent_learns_to_row_to_the_island(fork, model):
     settings = {
         "hidden": 20,
@@ -73,7 +82,9 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
     assert rounds[-1].mean("softmax_final_reward") > 8
 
 
-@pytest.mark.parametrize("extra", [{"optimiser": "adam"}, {"n_steps": 2}], ids=str)
+@pytest.mark.parametrize(
+    "extra", [pytest.param({"optimiser": "adam"}, marks=pytest.mark.full), {"n_steps": 2}], ids=str
+)
 def test_an_agent_learns_with_other_options(fork, extra):
     settings = {
         "hidden": 20,
@@ -115,7 +126,7 @@ def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
         assert evaluation.summary.mean_final_reward == 0
 
 
-@pytest.mark.parametrize("model", ["drrn", "max-action"])
+@pytest.mark.parametrize("model", ["drrn", pytest.param("max-action", marks=pytest.mark.full)])
 def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(fork, model):
     settings: dict[str, Any] = {
         "hidden": 20,

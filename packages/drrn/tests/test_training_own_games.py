@@ -232,6 +232,7 @@ def test_an_interrupted_round_is_learned_once(caplog):
     assert "round was interrupted while it learned" in caplog.text
 
 
+@pytest.mark.full
 def test_a_model_with_a_fixed_number_of_outputs_has_at_least_those_of_the_first_page():
     class Wide(Walk):
         doors = (30, 30)  # on the first page, and on the others

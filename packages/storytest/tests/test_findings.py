@@ -7,11 +7,12 @@ import pytest
 
 import textgames
 from storytest.cli.annotate import explored
-from storytest.playtest.findings import VariableUse, mean_of, share_of
+from storytest.playtest.findings import VariableUse
 from storytest.playtest.playtest import StoryTest, inspect_game
 from storytest.playtest.report import report
 from tests.commands import main
 from textgames.document import to_html, to_markdown, to_text
+from textgames.estimate import mean_of, share_of
 from textgames.files import read_toml
 
 # A fair choice between two doors; the left one is locked in one of four games.

@@ -15,7 +15,6 @@ from storytest.hosted.session import Session
 from storytest.hosted.variables import Lookahead, variable_uses
 from storytest.playtest import play
 from storytest.playtest.evidence import Evidence
-from storytest.playtest.findings import share_of
 from storytest.search import LostError, UnlistedError
 from storytest.twine.story import Passage, Story
 from tests.commands import main
@@ -27,6 +26,7 @@ from tests.tiny_engine import tiny_story
 from tests.trainings import SMALL, same_weights
 from textgames.compiled.solve import random_play
 from textgames.errors import InputError
+from textgames.estimate import share_of
 
 # One throw of a die: 1 wins, 2 and 3 throw again, the rest loses.
 DICE = {

@@ -4,11 +4,11 @@ import pytest
 
 import textgames
 from storytest.map.story_map import story_map
-from storytest.playtest.findings import last_words
 from storytest.playtest.playtest import inspect_game
 from storytest.playtest.solve import ShortestPaths, walkthrough
 from tests.stories import open_story
 from textgames.openers import BUILT_IN
+from textgames.wording import last_words
 
 TALE = """\
 :: Start

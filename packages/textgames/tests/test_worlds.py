@@ -222,12 +222,6 @@ def test_a_nonsensical_command_costs_a_tenth_and_a_harmless_one_a_hundredth(hous
 # --- at the terminal and in training
 
 
-def test_games_lists_the_worlds(capsys, shared_compile_cache):
-    assert main(["games"]) == 0
-    output = capsys.readouterr().out
-    assert "Home World" in output and "The Comet House" in output
-
-
 @pytest.mark.parametrize(
     ("text", "commands"),
     [

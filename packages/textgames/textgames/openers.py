@@ -42,6 +42,7 @@ class Opener:
         options: The options of `make` that these games have; any other raises an error.
         absolute_name: Returns a name that opens the same game from every folder.
         training: Returns the settings that a name stands for, besides the game's own.
+        with_options: Returns the name of a game with other values of the options in it.
     """
 
     open: "Callable[[GameSpec], Game]"
@@ -49,6 +50,7 @@ class Opener:
     options: frozenset[str] = frozenset()
     absolute_name: Callable[[str], str] = str
     training: Callable[[str], Mapping[str, Any]] = lambda name: {}
+    with_options: Callable[..., str] | None = None
 
 
 def opener_for(name: str) -> Opener:
@@ -96,6 +98,19 @@ def training_named(name: str) -> Mapping[str, Any]:
     """The settings that a name stands for, such as that of a paper's protocol."""
     point = _entry_point(name)
     return registry.load(point).training(name) if point else {}
+
+
+def with_options(name: str, **changes: Any) -> str:
+    """The name of a game with other values of some options. An empty value restores a default.
+
+    Raises:
+        InputError: Names of such games have no options.
+    """
+    point = _entry_point(name)
+    opener: Opener | None = registry.load(point) if point else None
+    if opener is None or opener.with_options is None:
+        raise InputError(f"{name}: not a game of a suite, so it has no option {', '.join(changes)}")
+    return opener.with_options(name, **changes)
 
 
 @dataclass(frozen=True)

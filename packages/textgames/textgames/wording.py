@@ -27,6 +27,11 @@ LENGTHENED = "\u30fc\uff70"  # the sign of a long vowel, which belongs to its sy
 JOINERS = "\u200c\u200d"  # define how letters join, inside a word of Persian or Hindi
 LAST_MARK = 0x1E94A  # the last mark before the variation selectors
 
+# Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
+SENTENCE_END = re.compile(
+    r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])"
+)
+
 # C0 except tabs and line ends, C1, and direction marks: they steer a terminal or deceive a reader;
 # and halves of characters, which no terminal or file can store
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -93,6 +98,20 @@ def _marks() -> str:
     firsts = [code for before, code in zip([0, *codes], codes, strict=False) if code != before + 1]
     lasts = [code for code, after in zip(codes, [*codes[1:], 0], strict=True) if after != code + 1]
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(firsts, lasts, strict=True))
+
+
+def last_words(text: str) -> str:
+    """The last sentence of a page, with the one before it if it is short.
+
+    Lines such as "THE END" are skipped.
+    """
+    lines = text.splitlines()
+    while lines and " ".join(words(lines[-1])) in ("", "the end", "end", "finis", "fin"):
+        lines.pop()
+    paragraph = "\n".join(lines).split("\n\n")[-1] or text.strip()
+    starts = [0, *(match.end() for match in SENTENCE_END.finditer(paragraph))]
+    is_short = len(words(paragraph[starts[-1] :])) < 4
+    return paragraph[starts[-2:][0] if is_short else starts[-1] :]
 
 
 def check_texts(name: str, values: Sequence[Any]) -> None:

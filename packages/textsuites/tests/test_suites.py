@@ -1,8 +1,6 @@
 """Games of suites follow the contract; a stand-in with the same interface replaces each suite."""
 
 import json
-import re
-import shutil
 import sys
 from types import SimpleNamespace
 
@@ -10,7 +8,6 @@ import pytest
 
 import drrn
 import textgames
-from tests.commands import main
 from tests.suite_files import LocalService, game_file, open_suite
 from tests.trainings import SMALL, same_weights
 from textgames.game.contract import fingerprint_of
@@ -248,19 +245,6 @@ def test_the_error_for_missing_java_names_the_command(stand_ins, monkeypatch):
     for name in ("twx:coin", "scienceworld:boil"):
         with pytest.raises(textgames.InputError, match=r"Java.*(apt-get|brew) install"):
             textgames.make(name)
-
-
-def test_the_list_of_suites_names_the_installation_of_missing_ones(stand_ins, capsys, monkeypatch):
-    assert main(["games", "--suites"]) == 0
-    output = capsys.readouterr().out
-    for suite in SUITES.values():
-        assert suite.title in output and f"{suite.name}:{suite.example}" in output
-    assert "All are installed." in output
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert main(["games", "--suites"]) == 0
-    command = r"(default-jre-headless|brew).*pip install"
-    assert re.search(command, capsys.readouterr().out)
 
 
 def test_a_game_in_a_file_opens_from_every_folder(open_game, tmp_path, monkeypatch):

@@ -91,15 +91,6 @@ def has_java() -> bool:
     return shutil.which("java") is not None
 
 
-def install_command() -> str:
-    """The command that installs what is missing, Java included. "" if nothing is."""
-    missing = [suite.package for suite in SUITES.values() if not suite.installed]
-    commands = [] if has_java() else [JAVA_COMMAND]
-    if missing:
-        commands.append(f"pip install {' '.join(missing)}")
-    return " && ".join(commands)
-
-
 @dataclass(frozen=True)
 class SuiteChoice:
     """A game of a suite with its options."""

@@ -18,7 +18,7 @@ from textgames.game.contract import Observation, StoryDefaults, check_index
 from textgames.openers import SPEC, GameSpec, Opener
 from textgames.processes import Service, ServiceError
 from textsuites import environments
-from textsuites.catalogue import SuiteChoice, absolute_name, hashes, read_choice
+from textsuites.catalogue import SuiteChoice, absolute_name, hashes, read_choice, with_options
 from textsuites.environments import SuitePage
 from textsuites.protocols import read_protocol
 
@@ -369,5 +369,9 @@ def _protocol_settings(name: str) -> dict[str, Any]:
     return read_protocol(name)[0].training
 
 
-OPENER = Opener(open_suite_of, "a game of a suite", absolute_name=absolute_name)
-PROTOCOL = replace(OPENER, absolute_name=_game_of_protocol, training=_protocol_settings)
+OPENER = Opener(
+    open_suite_of, "a game of a suite", absolute_name=absolute_name, with_options=with_options
+)
+PROTOCOL = Opener(
+    open_suite_of, "a game of a suite", absolute_name=_game_of_protocol, training=_protocol_settings
+)

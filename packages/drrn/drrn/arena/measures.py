@@ -9,7 +9,7 @@ import numpy as np
 
 from drrn.arena.match import Decision, Result
 from drrn.runs.intervals import interval_of_mean, normalised
-from storytest.playtest.findings import Estimate, mean_of
+from textgames.estimate import Estimate, mean_of
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,13 @@ from drrn.cli.jobs import failure_error, run_jobs, workers_for
 from drrn.experiments import diagnose
 from drrn.experiments.agents import agent_settings, read_settings, settings_text
 from drrn.experiments.diagnose import Budget
-from drrn.experiments.radar import radar, share_table, shares_of
 from drrn.experiments.results import Row, locked_folder, refuse_sweep
+from drrn.experiments.shares import share_table, shares_of
 from drrn.runs.agent import torch_device
 from drrn.settings import all_settings
-from textgames.document import Block, Document, Figure, to_markdown, to_text
-from textgames.errors import InputError
+from textgames.document import Document, to_markdown, to_text
 from textgames.files import write
-from textgames.terminal import terminal_width, warn
-
-FIGURE = Path("figures") / "diagnostics.svg"
-CAPTION = (
-    "Diagnostics: normalised score of each agent, from random play (inner circle) to the optimum "
-    "(outer circle)."
-)
+from textgames.terminal import terminal_width
 
 
 def run(options: argparse.Namespace) -> None:
@@ -53,15 +46,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _write(root: Path, rows: Sequence[Row]) -> None:
-    """Print the table, and write it as Markdown, with the figure if it can be drawn."""
+    """Print the table, and write it as Markdown."""
     agents, shares = shares_of(rows)
     table = share_table(agents, shares)
     print(f"\n{to_text(Document('', [table]), width=terminal_width())}")
-    blocks: list[Block] = [table]
-    try:
-        write(root / FIGURE, radar(agents, shares))
-        blocks.insert(0, Figure(CAPTION, FIGURE.as_posix()))
-    except InputError as error:
-        warn(f"no figure: {error}")
-    write(root / "diagnostics.md", to_markdown(Document("Diagnostics", blocks)))
+    write(root / "diagnostics.md", to_markdown(Document("Diagnostics", [table])))
     print(root / "diagnostics.md")

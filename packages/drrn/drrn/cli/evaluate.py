@@ -11,15 +11,13 @@ from drrn.runs.agent import Agent
 from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.run import Run
 from drrn.settings import DEPLOYED, POLICIES
-from storytest.playtest.findings import last_words
 from textgames.compiled.history import with_history
 from textgames.errors import InputError
 from textgames.game.contract import Game, Observation
 from textgames.game.episodes import episode, mean_and_sd
-from textgames.openers import GameSpec
+from textgames.openers import GameSpec, with_options
 from textgames.terminal import print_json, table, warn
-from textgames.wording import counted, one_line, percent, words
-from textsuites.catalogue import suite_of, with_options
+from textgames.wording import counted, last_words, one_line, percent, words
 
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
 
@@ -67,12 +65,6 @@ def _spec(options: argparse.Namespace) -> GameSpec:
     """The spec of the game, on another fold or with another step limit if asked for."""
     spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
     changes: dict[str, Any] = {}
-    suite = suite_of(spec.source)
-    if options.fold and (suite is None or "fold" not in suite.options):
-        raise InputError(f"{spec.source}: has no folds; leave out --fold")
-    if options.max_steps and suite is None:
-        cause = "not a game of a suite, so its step limit cannot be changed"
-        raise InputError(f"{spec.source}: {cause}; leave out --max-steps")
     if options.fold:
         changes = {"fold": options.fold, "draw": "in-order", "variations": ""}
     if options.max_steps:

@@ -23,9 +23,9 @@ from textgames.compiled.compile import MOST_STATES
 from textgames.errors import InputError, require
 from textgames.files import slug
 from textgames.game.contract import Game, title_of
+from textgames.openers import training_named
 from textgames.progress import tracked
 from textgames.wording import counted
-from textsuites.protocols import PREFIX, read_protocol
 
 NOT_RESUMED = ("paper", "out", "config", "lenient", "encoding", "outside")
 TENSORBOARD_TAGS = {"final_reward": "final reward", "return": "return"}
@@ -93,8 +93,7 @@ def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
     if not paper:  # the recipe sets its own values again, to suit the settings given here
         own = STRONG_CHANGES.items()
         config = {name: value for name, value in config.items() if (name, value) not in own}
-    if options.game.startswith(PREFIX):
-        config = {**read_protocol(options.game)[0].training, **config}
+    config = {**training_named(options.game), **config}
     return settings_for_game(game, _given(options), paper=paper, base=config), paper
 
 

@@ -92,8 +92,7 @@ class SweepJob(Job):
     def result(self) -> "Scored":
         """The score of the finished job."""
         path = self.folder / SCORE
-        record = json_or_none(path)
-        scores = record.get("scores") if isinstance(record, dict) else None
+        scores = json_or_none(path)
         if not isinstance(scores, list) or not all(isinstance(score, float) for score in scores):
             raise InputError(f"{path}: not the scores of a job; delete {self.folder}")
         return Scored(self.changes, *mean_and_sd(scores), len(scores))
@@ -115,7 +114,7 @@ class SweepJob(Job):
                 if exact:
                     measures = {"final_reward": exact.final_reward, "return": exact.total}
                 scores.append(measures[self.measure])
-            write_json(self.folder / SCORE, {"scores": scores})
+            write_json(self.folder / SCORE, scores)
             self.remove_checkpoint()
         finally:
             close(game)

@@ -10,7 +10,7 @@ from pathlib import Path
 from storytest.authored import Explorable, explorable
 from storytest.playtest.budget import Budget, Meter
 from storytest.playtest.evidence import EndingRecord, Evidence
-from storytest.playtest.findings import ERROR, Ending, Findings, last_words
+from storytest.playtest.findings import ERROR, Ending, Findings
 from storytest.playtest.play import Games
 from storytest.playtest.playtest import gather
 from storytest.twine.layout import RestartLinks
@@ -18,7 +18,7 @@ from storytest.twine.script import DEFAULT_ANSWER
 from textgames.errors import InputError
 from textgames.game.contract import title_of
 from textgames.terminal import clear_status, counter, open_game
-from textgames.wording import counted, one_line, visible_json
+from textgames.wording import counted, last_words, one_line, visible_json
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 

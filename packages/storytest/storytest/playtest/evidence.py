@@ -10,12 +10,13 @@ from typing import Any, TypeGuard, TypeVar
 
 from storytest.authored import AuthoredGame, Position
 from storytest.playtest.clicks import ClickPath
-from storytest.playtest.findings import Choice, Estimate, Play, Spread, mean_of, share_of
+from storytest.playtest.findings import Choice, Play, Spread
 from storytest.twine.rules import Condition
 from storytest.twine.script import Page
 from storytest.twine.values import Value
 from textgames.compiled.search import EndingId
 from textgames.errors import InputError
+from textgames.estimate import Estimate, mean_of, share_of
 from textgames.game.contract import THE_END, Game, Observation, checked, ending_of
 from textgames.wording import words
 

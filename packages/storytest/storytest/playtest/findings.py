@@ -3,18 +3,13 @@
 `playtest` fills them. The commands and the page show parts of them.
 """
 
-import math
-import re
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from storytest.playtest.clicks import ClickPath
 from storytest.twine.rules import PROBLEM_KINDS
-from textgames.wording import percent, words
+from textgames.estimate import Estimate
 
-# Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
-BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])")
 # Kinds of issues; those of dead ends are kinds of problems.
 BEHIND = "behind"  # a passage that only unreached passages lead to
 TRAP = "trap"  # a page that ends, but is not meant to
@@ -30,46 +25,9 @@ Severity = Literal["error", "warning", "hint"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "hint")
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A number and its standard error, which is 0 if the number is exact."""
-
-    mean: float
-    error: float = 0.0
-
-    def __str__(self) -> str:
-        return f"{self.mean:,.2f} ± {self.error:,.2f}" if self.error else f"{self.mean:,.2f}"
-
-    @property
-    def percent(self) -> str:
-        """Format a share in per cent, with its error if it has one."""
-        return f"{percent(self.mean)} ± {percent(self.error)}" if self.error else percent(self.mean)
-
-
-def share_of(count: int, games: int) -> Estimate | None:
-    """Estimate the share of games that had some result.
-
-    The standard error adds one success and one failure (Agresti and Coull), so it is never 0.
-    Without games, there is no estimate.
-    """
-    if not games:
-        return None
-    likely = (count + 1) / (games + 2)
-    return Estimate(count / games, math.sqrt(likely * (1 - likely) / games))
-
-
 def upper_share(games: int) -> float:
     """The rule of three: a bound of what never happened in n games, with 95 % confidence."""
     return 3.0 / games
-
-
-def mean_of(values: Sequence[float]) -> Estimate | None:
-    """Estimate a mean, if there are values."""
-    if not values:
-        return None
-    mean = math.fsum(values) / len(values)
-    spread = math.fsum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
-    return Estimate(mean, math.sqrt(spread / len(values)))
 
 
 @dataclass(frozen=True)
@@ -306,17 +264,3 @@ class Findings:
         """Whether the clicks to a page pass an error."""
         paths = [error.path.actions for error in self.errors if error.path]
         return any(issue.path and issue.path.actions[: len(path)] == path for path in paths)
-
-
-def last_words(text: str) -> str:
-    """The last sentence of a page, with the one before it if it is short.
-
-    Lines such as "THE END" are skipped.
-    """
-    lines = text.splitlines()
-    while lines and " ".join(words(lines[-1])) in ("", "the end", "end", "finis", "fin"):
-        lines.pop()
-    paragraph = "\n".join(lines).split("\n\n")[-1] or text.strip()
-    starts = [0, *(match.end() for match in BREAK.finditer(paragraph))]
-    is_short = len(words(paragraph[starts[-1] :])) < 4
-    return paragraph[starts[-2:][0] if is_short else starts[-1] :]

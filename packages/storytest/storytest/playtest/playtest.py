@@ -21,7 +21,7 @@ from storytest.playtest.clicks import ClickPath
 from storytest.playtest.coverage import Source
 from storytest.playtest.evidence import EndingRecord, Evidence, Shares, Tally
 from storytest.playtest.faults import VariableUses, with_problems
-from storytest.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
+from storytest.playtest.findings import Ending, Findings
 from storytest.playtest.helpers import Helpers
 from storytest.playtest.play import Games
 from storytest.playtest.solve import ShortestPaths, Solution, link_pairs, solve, statistics_of
@@ -31,7 +31,9 @@ from textgames.compiled.compile import can_be_compiled, compile_game, is_cached
 from textgames.compiled.game import Compiled
 from textgames.compiled.search import EndingId
 from textgames.errors import InputError, OutOfTime
+from textgames.estimate import Estimate, mean_of
 from textgames.game.contract import Game, step_limit_of, title_of
+from textgames.wording import last_words
 
 EXTRA = 0.2  # part of a budget, for variables and links once all probabilities are exact
 

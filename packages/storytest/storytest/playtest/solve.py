@@ -10,13 +10,14 @@ import numpy as np
 
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.evidence import Shares
-from storytest.playtest.findings import LOOP, Estimate, Issue, Play, Statistics
+from storytest.playtest.findings import LOOP, Issue, Play, Statistics
 from textgames.compiled.chain import Chain, uniform
 from textgames.compiled.game import Compiled, Flags, Floats, Ints
 from textgames.compiled.memoryless import best_memoryless
 from textgames.compiled.search import EndingId
 from textgames.compiled.solve import best, one_slot, policy_score
 from textgames.errors import InputError
+from textgames.estimate import Estimate
 from textgames.game.contract import Game
 
 Step = tuple[int, float]  # a slot, and the probability of the outcome that it had
