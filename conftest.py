@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import settings
 
 import textgames
 from tests.paper_games import PAPER_GAMES_FOLDER
+from tests.source_code import PACKAGES
 from tests.stories import FORK, REWARDS
 from tests.suite_files import child_processes
 from textgames.game.contract import Game
@@ -21,6 +23,33 @@ Story = Callable[..., Game]
 
 settings.register_profile("drrn", deadline=None)  # a busy machine must not fail a property test
 settings.load_profile("drrn")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """Skip a test file that needs another package of this repository, if that is not installed."""
+    report = yield
+    call = getattr(report, "call", None)
+    return _skipped_without_package(report, call.excinfo if call else None, collector.path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
+    """Skip a test that needs another package of this repository, if that is not installed."""
+    report = yield
+    return _skipped_without_package(report, call.excinfo, item.path)
+
+
+def _skipped_without_package(report: Any, info: Any, path: Path) -> Any:
+    """Return the report, as skipped if an error was raised by the import of a missing package."""
+    error = info.value if info else None
+    while error is not None:
+        name = str(error.name).partition(".")[0] if isinstance(error, ImportError) else ""
+        if name in PACKAGES and find_spec(name) is None:
+            report.outcome = "skipped"
+            report.longrepr = (str(path), 0, f"Skipped: needs the package {name}")
+        error = error.__cause__ or error.__context__
+    return report
 
 
 @pytest.fixture

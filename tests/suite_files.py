@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-import drrn
+import textgames
 from textsuites.game import SuiteGame
 
 HEADER = bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18  # without a length
@@ -44,7 +44,7 @@ class LocalService:
 
 def open_suite(name) -> SuiteGame:
     """Open a game of a suite."""
-    game = drrn.make(name)
+    game = textgames.make(name)
     assert isinstance(game, SuiteGame)
     return game
 

@@ -2,7 +2,7 @@
 
 import re
 
-import drrn
+import textgames
 from benchmarks.twins import compare
 from storytest.authored import HOSTED, NATIVE
 
@@ -25,8 +25,8 @@ def twins_of(twee, folder):
     for path, text in ((native, twee), (hosted, in_sugarcube(twee))):
         path.parent.mkdir()
         path.write_text(text, encoding="utf-8")
-    native_game = drrn.make(native, shuffle=False, engine=NATIVE)
-    return native_game, drrn.make(hosted, shuffle=False, engine=HOSTED)
+    native_game = textgames.make(native, shuffle=False, engine=NATIVE)
+    return native_game, textgames.make(hosted, shuffle=False, engine=HOSTED)
 
 
 def compare_twins(twee, folder, **options):

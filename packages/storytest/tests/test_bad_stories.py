@@ -7,9 +7,9 @@ import random
 import pytest
 
 import textgames
-from drrn import InputError
 from tests.commands import main
 from tests.stories import open_story
+from textgames import InputError
 
 
 @pytest.fixture

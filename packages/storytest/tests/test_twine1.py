@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drrn import InputError
+from textgames import InputError
 
 
 @pytest.fixture

@@ -29,6 +29,12 @@ from textgames.game.contract import (
 from textgames.game.gymnasium_game import GymnasiumGame
 from textgames.openers import BUILT_IN, make
 
+
+def _environment_around_a_story():
+    pytest.importorskip("drrn.gym", exc_type=ImportError)
+    return GymnasiumGame(gymnasium.make("drrn/NightMarket-v0"))
+
+
 GAMES = {
     **{name: (lambda name=name: make(name)) for name in BUILT_IN},
     "compiled": lambda: compile_game(make("long-watch")),
@@ -39,7 +45,7 @@ GAMES = {
     "name, reset and step alone": Walk,
     "an environment with commands": lambda: GymnasiumGame(CommandsEnv()),
     "an environment with a fixed list": lambda: GymnasiumGame(FixedEnv()),
-    "an environment around a story": lambda: GymnasiumGame(gymnasium.make("drrn/NightMarket-v0")),
+    "an environment around a story": _environment_around_a_story,
 }
 
 

@@ -241,6 +241,7 @@ def test_level_2_is_the_default_and_wrong_names_have_suggestions():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", DIAGNOSTICS.values())
 def test_gymnasium_has_every_diagnostic(kind):
+    pytest.importorskip("drrn.gym", exc_type=ImportError)
     for level in LEVELS:
         env: Any = gymnasium.make(f"drrn/Diagnostic-{kind.__name__}-v0", level=level).unwrapped
         check_env(env, skip_render_check=True)
