@@ -41,7 +41,7 @@ def run(tmp_path):
     [
         "test tale.toml --seconds 1",
         "inspect tale.toml --seconds 1",
-        "inspect hosted.html --seconds 1",
+        "inspect hosted.html",
         "annotate hosted.html",
         "play tale.toml --path 1,1",
         "formats",

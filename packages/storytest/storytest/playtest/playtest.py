@@ -275,17 +275,11 @@ def gather(
         cut_short=evidence.random.cut_short,
         searching_games=evidence.searching_games,
         max_steps=step_limit_of(game),
-        passages=coverage.passages_covered(source, evidence),
-        links=coverage.links_covered(source, evidence),
-        never_reached=coverage.never_reached(source, evidence, exact=exact),
-        untaken_links=coverage.untaken_links(source, evidence, exact=exact),
         unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
         **_dead_ends(source, evidence, solution),
-        broken_links=coverage.broken_links(source),
-        errors=coverage.errors(source, evidence),
-        left_out=summarise(source.unsupported),
-        advice=coverage.advice(source, evidence),
+        **_coverage(source, evidence, exact=exact),
         obstacles=coverage.obstacles(source, evidence, exact=exact, limit=limit),
+        left_out=summarise(source.unsupported),
         notes=_notes(game),
         variables=coverage.variable_values(source, evidence),
         uses=dict(sorted(VariableUses(source).by_name.items())),
@@ -296,6 +290,18 @@ def gather(
     checker = Checker(findings, evidence, solution)
     checks = list(map(checker.check, source.rules.expectations))
     return with_problems(source, evidence, replace(findings, expectations=checks))
+
+
+def _coverage(source: Source, evidence: Evidence, *, exact: bool) -> dict[str, Any]:
+    return {
+        "passages": coverage.passages_covered(source, evidence),
+        "links": coverage.links_covered(source, evidence),
+        "never_reached": coverage.never_reached(source, evidence, exact=exact),
+        "untaken_links": coverage.untaken_links(source, evidence, exact=exact),
+        "broken_links": coverage.broken_links(source),
+        "errors": coverage.errors(source, evidence),
+        "advice": coverage.advice(source, evidence),
+    }
 
 
 def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
