@@ -14,7 +14,7 @@ from drrn.runs.storage import CONFIG, DAMAGE, check_files, read_json
 from drrn.settings import Flat, Settings, recipe, settings_for
 from textgames import registry
 from textgames.errors import InputError
-from textgames.game.contract import Game, fingerprint_of, title_of, training_of
+from textgames.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
 from textgames.openers import GameSpec, spec_of
 from textgames.version import __version__
 
@@ -79,7 +79,7 @@ def game_entry(game: Game, spec: GameSpec | None) -> dict[str, Any]:
     missing = {"source": None, "lenient": False, "encoding": None}
     entry = asdict(opened_by) if opened_by else missing
     entry |= {"by_name": spec is not None, "title": title_of(game), "sha256": fingerprint_of(game)}
-    return entry
+    return {**entry, **sources_of(game)}
 
 
 def missing_text(folder: Path) -> str:

@@ -420,6 +420,11 @@ def fingerprint_of(game: Game) -> str:
     return hashlib.sha256(identity.encode()).hexdigest()
 
 
+def sources_of(game: Game) -> dict[str, Any]:
+    """What the game was made from, for a run's record."""
+    return dict(getattr(game, "sources", {}))
+
+
 def _count(game: Game, name: str, default: int) -> int:
     value = getattr(game, name, None)
     if value is None:
