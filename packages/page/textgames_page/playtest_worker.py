@@ -138,7 +138,7 @@ class PlayTestWorker:
         started.__dict__["start"] = start  # a cached property
         plays = dict(self._plays)
         if run is not None:
-            plays["agent"] = self._agent_play(run)
+            plays["player"] = self._agent_play(run)
         records = {key: EndingRecord(text=key.text) for key in c.endings}
         results = {name: exact_play(started, play) for name, play in plays.items()}
         findings = replace(_findings(self.game, records, results), exact=True)
@@ -150,7 +150,7 @@ class PlayTestWorker:
         """Findings from games that start where a path leads."""
         players: dict[str, Policy] = {"random": random_policy(0)}
         if run is not None:
-            players["agent"] = agent_of(run).policy("softmax")
+            players["player"] = agent_of(run).policy("softmax")
         return _json_of(sampled_findings(self.game, ClickPath(tuple(path)), players))
 
     def _agent_play(self, run: str) -> Floats:

@@ -4,11 +4,11 @@ import { get, isAborted, part } from "./api.js";
 import { failure, h, nothing, show, waiting } from "./dom.js";
 import { number, plural, reward, share } from "./format.js";
 
-// Policies, and the fields of endings with their probabilities.
+// Policies: the field of the findings, the field of endings with their probabilities, the label.
 const PLAYERS = [
-  ["random", "probability"],
-  ["best", "best"],
-  ["agent", "agent"],
+  ["random", "probability", "random"],
+  ["best", "best", "best"],
+  ["player", "player", "agent"],
 ];
 const MOST_ENDINGS = 12;
 
@@ -157,7 +157,7 @@ function odds(findings, isPending = false) {
     [...players.map((player) => h("td", {}, content(player))), isPending ? h("td", {}, "…") : null];
   const line = (words, content, kind = null) =>
     h("tr", { class: kind }, h("th", { scope: "row" }, words), cells(content));
-  const heads = ["Ending", ...players.map(([name]) => name), ...(isPending ? ["agent"] : [])];
+  const heads = ["Ending", ...players.map(([, , label]) => label), ...(isPending ? ["agent"] : [])];
   const unfinished = ([name]) => findings[name].unfinished?.mean ?? 0;
   return h(
     "div",

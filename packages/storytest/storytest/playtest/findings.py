@@ -41,7 +41,7 @@ class Ending:
     path: ClickPath | None  # shortest path, assuming favourable draws; None if unknown
     probability: Estimate | None  # in random play; None if unknown
     best: Estimate | None = None  # in best play
-    agent: Estimate | None = None  # in the games of an agent
+    player: Estimate | None = None  # in the games of a given policy
     returns: Estimate | None = None  # mean return of the random games that end here
     variants: tuple[str, ...] = ()  # last words of its pages, if they differ and it has no rule
 
@@ -190,7 +190,7 @@ class Findings:
     random: Play | None = None
     best: Play | None = None  # of exact findings
     memoryless: Play | None = None  # best policy found that sees only the current page
-    agent: Play | None = None
+    player: Play | None = None
     top_reward: float | None = None  # score of best play, else reward of the best ending found
     passages: Coverage = Coverage(0, 0)
     links: Coverage = Coverage(0, 0)

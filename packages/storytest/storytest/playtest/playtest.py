@@ -363,7 +363,7 @@ def endings_of(
     shares: Mapping[str, Shares],
     random_games: Tally | None = None,
 ) -> list[Ending]:
-    """The endings with their probabilities under policies: random, best, agent."""
+    """The endings with their probabilities under policies: random, best, player."""
     endings = []
     title = f"\n{source.story.title or UNTITLED}"  # the last line of every page of Chapbook
     for key, record in records.items():
@@ -378,7 +378,7 @@ def endings_of(
                 path=record.path,
                 probability=odds.get("random"),
                 best=odds.get("best"),
-                agent=odds.get("agent"),
+                player=odds.get("player"),
                 returns=mean_of(returns),
                 variants=tuple(record.variants),
             )
