@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 
 import pytest
 
@@ -43,3 +44,12 @@ def test_names_of_test_files_are_unique():
     """A checker of types reads all folders of tests as one."""
     names = [path.name for path in FILES if path.name.startswith("test_")]
     assert len(names) == len(set(names))
+
+
+def test_scripts_are_executable():
+    listed = ["git", "ls-files", "--stage", "scripts", ".ci"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
+    for line in files.stdout.splitlines():
+        mode, _, _, name = line.split(maxsplit=3)
+        with (ROOT / name).open("rb") as file:
+            assert file.read(2) != b"#!" or mode == "100755", name

@@ -133,13 +133,13 @@ BEYOND = _planned("beyond")
 STRONG_JOB, LONG, VECTORS, *ABLATIONS = BEYOND
 EXPLORED = ("machine-of-death", "night-market")  # the games of the ablation tables
 ENCODERS = _planned("encoders")
-LSTM, GRU, ATTENTION, BAG_VECTORS = ENCODERS
+LSTM, GRU, ATTENTION, BAG_VECTORS, *_ = ENCODERS
 ENCODED = ("machine-of-death", "saving-john")  # the games of encoders, unless others are named
 PARSERS = _planned("parser")
 BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM, *DEFAULTS = PARSERS
 PARSED = ("home-world", "comet-house")
 SUITE_JOBS = _planned("suites")
-SUITE_BAG, SUITE_GRU = SUITE_JOBS
+SUITE_BAG, SUITE_GRU, *_ = SUITE_JOBS
 
 
 def published_job(game: str) -> str:

@@ -104,7 +104,7 @@ def test_rows_of_other_settings_are_rejected_and_again_moves_them_away(results, 
 def test_a_second_command_in_one_folder_is_rejected(results, capsys):
     with Results(results).locked():
         assert main([*COMMAND, "--out", str(results)]) == 2
-    assert "another `drrn reproduce` is running" in capsys.readouterr().err
+    assert "another reproduce is running" in capsys.readouterr().err
 
 
 def test_the_error_names_an_unknown_experiment_or_setting(tmp_path, capsys):

@@ -17,7 +17,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"{options.runs}: not a folder; name the folder of your runs with --runs")
 
     def say(link: str) -> None:
-        print(f"{link}\nCtrl-C stops the server; training continues.", flush=True)
+        print(f"{link}\nCtrl-C stops the server.", flush=True)
 
     browser = not options.no_browser
     choices = {"host": options.host, "port": options.port, "browser": browser, "say": say}

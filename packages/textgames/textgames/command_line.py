@@ -45,6 +45,7 @@ from textgames.version import __version__
 from textgames.wording import visible
 
 Table = Mapping[str, Any]  # of the TOML
+log = logging.getLogger("textgames")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,11 @@ class Program:
         merged["shared"] = {**shared, **merged.get("shared", {})}
         points = registry.registered("command") if self.plugins else {}
         for name in sorted(points):
-            added = read_toml(registry.load(points[name]))
+            try:
+                added = read_toml(registry.load(points[name]))
+            except InputError as error:  # the other commands work
+                log.warning("the command %s is left out: %s", name, error)
+                continue
             merged["commands"] |= added["commands"]
         return merged
 

@@ -87,7 +87,7 @@ def read_trials(path: Path) -> list[Row]:
 def locked_folder(root: Path, command: str) -> Iterator[None]:
     """Let only this process write to a folder of results. Removes files of killed processes."""
     make_folder(root / "work")
-    busy = f"{root}: another `drrn {command}` is running here: wait, or give another --out"
+    busy = f"{root}: another {command} is running here: wait, or give another --out"
     with locked(root / "work" / ".lock", busy):
         for path in list(root.rglob(".*")):
             if LEFTOVER.fullmatch(path.name):

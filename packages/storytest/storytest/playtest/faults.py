@@ -1,6 +1,7 @@
 """Finds the problems of a story in its findings.
 
-To add a kind of problem, name it in `rules.PROBLEM_KINDS` and its function in `DETECTORS`.
+To add a kind of problem, name it in `problem_kinds` in recognition.toml, and its function in
+`DETECTORS`.
 """
 
 import re

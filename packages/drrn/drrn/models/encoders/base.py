@@ -93,6 +93,8 @@ class Encoder:
 
     Example:
         class GatedMean(Encoder):
+            linear = False  # a gate is not a sum of the words' vectors
+
             def __init__(self, model, name, side, width):
                 super().__init__(model, name, side, width)  # adds a vector of `width` for each word
                 model.add_weight(f"{name} gate", width, 1)
