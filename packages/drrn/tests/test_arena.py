@@ -73,7 +73,8 @@ def test_best_play_has_no_regret_and_random_play_has_the_exact_one(name, solved)
         result = BestPlayer("best").play(game, seed)
         assert result.regret == 0
         assert all(decision.choice and decision.regret == 0 for decision in result.decisions)
-    results = play_random(game, range(60))
+    # A random player of a wide menu rarely finds the best action.
+    results = play_random(game, range(200 if name.startswith("diagnostic") else 60))
     for values, expected in (
         ([result.regret for result in results], game.best - game.random),
         ([result.luck for result in results], 0.0),
