@@ -47,6 +47,7 @@ def test_the_code_of_a_tutorial_runs_and_prints_the_output_on_the_page(page, rea
         reader.follow(block)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_the_numbers_of_a_tutorial_are_those_that_its_commands_print(page, reader):
     pytest.importorskip("gymnasium")
@@ -73,9 +74,7 @@ def test_the_readme_fits_and_its_output_is_that_of_a_terminal_of_80_columns(read
     assert outputs
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/storytest/stories.md", "docs/drrn/training.md"]
-)
+@pytest.mark.parametrize("page", ["README.md", "docs/drrn/gymnasium.md", "docs/drrn/training.md"])
 def test_the_python_code_of_a_page_runs(page, reader):
     pytest.importorskip("gymnasium")
     blocks = [block for block in blocks_of(ROOT / page) if block.language == "python"]
@@ -156,6 +155,7 @@ def anchors(page):
     return slugs | set(re.findall(r'<a id="([\w-]+)">', text))
 
 
+@pytest.mark.full
 def test_the_site_builds_without_warnings_and_loads_nothing_from_other_hosts(tmp_path):
     pytest.importorskip("material")
     pytest.importorskip("mkdocstrings_handlers.python")

@@ -41,8 +41,8 @@ def run(tmp_path):
     [
         "test tale.toml --seconds 1",
         "inspect tale.toml --seconds 1",
-        "inspect hosted.html",
-        "annotate hosted.html",
+        "test hosted.html --seconds 1",
+        "annotate tale.toml --out new.toml",
         "play tale.toml --path 1,1",
         "formats",
     ],

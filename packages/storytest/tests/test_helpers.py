@@ -95,7 +95,7 @@ def test_a_story_that_loops_in_another_process_is_reported(tmp_path, home):
     path = tmp_path / "loop.html"
     path.write_text(tiny_story({**pages, "End": "Home."}), encoding="utf-8")
     game = open_hosted(path, shuffle=False)
-    findings = StoryTest(game, clicks=50, jobs=2).run()
+    findings = StoryTest(game, clicks=6, jobs=2).run()
     game.close()
     assert any("loops" in problem.text for problem in findings.problems)
 
