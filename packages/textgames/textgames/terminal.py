@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from textgames.document import MISSING, Document, Table, literal, to_text
 from textgames.game.contract import Game, story_of
@@ -18,14 +18,6 @@ def game_spec(options: argparse.Namespace, *, lenient: bool = False, **choices: 
     """The spec that opens the game which the options name."""
     values = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
     return spec_for(options.game, lenient=lenient or options.lenient, **values, **choices)
-
-
-@runtime_checkable
-class HasProblems(Protocol):
-    """A game that knows what of it is not supported."""
-
-    @property
-    def problems(self) -> Sequence[object]: ...
 
 
 def open_game(options: argparse.Namespace, **choices: Any) -> Game:
