@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from drrn.arena import llm
-from drrn.arena.llm import TextMatch
+from textgames_arena import llm
+from textgames_arena.llm import TextMatch
 
 FOLDER = Path(__file__).parents[1] / "examples/arena"
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.arena.players import KINDS
 from drrn.cli import PROGRAM, parser
 from drrn.experiments import cluster
 from drrn.runs.config import CODE_SETTINGS, versions
@@ -434,9 +433,7 @@ def test_settings_as_text_allow_the_values_of_settings_that_take_code(text, name
     assert registry.trusted() == names
 
 
-@pytest.mark.parametrize(
-    "name", ["agent:Own", "person:Own", "diagnostic:order", "protocol:Own", "twx:Own"]
-)
+@pytest.mark.parametrize("name", ["agent:Own", "diagnostic:order", "protocol:Own", "twx:Own"])
 def test_a_scheme_of_drrn_is_not_a_module(name, foreign, stranger, monkeypatch, capsys):
     module = name.partition(":")[0]
     (stranger / f"{module}.py").write_text(CANARY)
@@ -484,14 +481,5 @@ def test_a_game_may_be_code_but_the_name_of_a_file_is_not(import_folder, monkeyp
 
 
 def test_schemes_of_games_and_players_are_no_modules():
-    players = {kind.partition(":")[0] for kind in KINDS if kind != "module:function"}
-    schemes = {
-        "twx",
-        "textworld",
-        "jericho",
-        "scienceworld",
-        *players,
-        "diagnostic",
-        "protocol",
-    } - {"random", "best"}
-    assert schemes == registry.SCHEMES
+    openers = {name.removesuffix(":") for name in registry.registered("opener") if ":" in name}
+    assert {*openers, *registry.registered("player"), "llm"} == registry.SCHEMES

@@ -11,12 +11,6 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.runs.intervals import (
-    interquartile_interval,
-    interquartile_mean,
-    interval_of_mean,
-    normalised,
-)
 from drrn.runs.run import Run
 from drrn.settings import STRONG, all_settings
 from lab.experiments.measure import facts
@@ -29,6 +23,12 @@ from tests.suite_files import open_suite
 from textgames.document import Cell, Table
 from textgames.game.contract import highest_return_of
 from textgames.game.episodes import play_episodes
+from textgames.intervals import (
+    interquartile_interval,
+    interquartile_mean,
+    interval_of_mean,
+    normalised,
+)
 from textsuites.protocols import protocols, read_protocol
 
 ROWS = ROOT / "results" / "rows"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from drrn.cli import main
-from drrn.runs.intervals import difference_of
 from drrn.runs.run import Run
 from tests.runs import train
 from tests.stories import FORK, REWARDS
+from textgames.intervals import difference_of
 
 
 @pytest.fixture(scope="module")

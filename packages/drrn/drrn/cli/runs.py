@@ -150,7 +150,7 @@ def _print(block: Table, options: argparse.Namespace) -> None:
 
 def _compare_games(runs: list[Run], options: argparse.Namespace, column: str) -> None:
     """Print means with 95 % intervals, normalised scores, and the interquartile means of these."""
-    from drrn.runs.intervals import interquartile_interval
+    from textgames.intervals import interquartile_interval
 
     if options.out:
         raise InputError("--out plots runs of one game; leave it out, or name runs of one game")
@@ -192,7 +192,7 @@ def _pooled_scores(
 
 
 def _game_entry(run: Run, column: str, options: argparse.Namespace) -> dict[str, Any]:
-    from drrn.runs.intervals import interval_of_mean, normalised
+    from textgames.intervals import interval_of_mean, normalised
 
     config = run.config
     values = run.round(options.round).values(column)

@@ -10,9 +10,6 @@ from itertools import zip_longest
 from statistics import fmean
 from typing import Any
 
-from drrn.arena.match import Decision
-from drrn.arena.measures import Interval, Measures, measures
-from drrn.arena.tournament import Rows
 from textgames.document import (
     MISSING,
     Cell,
@@ -26,6 +23,9 @@ from textgames.document import (
 )
 from textgames.pages import rendered, safe_markup
 from textgames.wording import one_line, percent
+from textgames_arena.match import Decision
+from textgames_arena.measures import Interval, Measures, measures
+from textgames_arena.tournament import Rows
 
 COLOURS = ("#8a8f98", "#4c78a8", "#e07b39", "#54a24b", "#b279a2", "#c7a500", "#d6616b", "#2f9c95")
 RANDOM = "random"  # the first player of a table
@@ -225,7 +225,7 @@ class Report:
     def _draw(self, name: str, players: Iterable[str] | None = None, **values: Any) -> str:
         names = list(players or self.players)
         colours = [COLOURS[self.players.index(each) % len(COLOURS)] for each in names]
-        svg = rendered(f"drrn/arena_{name}.svg", players=names, colours=colours, **values)
+        svg = rendered(f"textgames_arena/{name}.svg", players=names, colours=colours, **values)
         return "\n".join(line for line in svg.splitlines() if line.strip())
 
 

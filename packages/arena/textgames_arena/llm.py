@@ -18,11 +18,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from drrn.arena.match import Match
 from textgames.compiled.oracle import check_rewards, solve_game
 from textgames.errors import InputError, require
 from textgames.files import append_line, read_bytes, read_lines, read_text
 from textgames.openers import make
+from textgames_arena.match import Match
 
 PROMPT = Path(__file__).with_name("prompt.txt")
 FIELDS = ("title", "history", "page", "actions")

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-import drrn
-from drrn.arena.llm import Answer, Answers, Endpoint, Options, Prompt
-from drrn.arena.match import Match
-from drrn.arena.players import ModelPlayer, open_player
-from drrn.arena.tournament import read_all
-from drrn.cli import main
+import textgames
 from textgames.compiled.oracle import solve_game
+from textgames.errors import InputError
+from textgames_arena.__main__ import main
+from textgames_arena.llm import Answer, Answers, Endpoint, Options, Prompt
+from textgames_arena.match import Match
+from textgames_arena.players import ModelPlayer, open_player
+from textgames_arena.tournament import read_all
 
 pytest.importorskip("openai", reason="openai is not installed")
 KEY = "secret-key-0123456789"
@@ -106,7 +107,7 @@ def test_an_error_that_may_pass_is_retried(ask):
         assert ask(server, retries=2).text == "1"
         assert len(server.requests) == 3
     with serving(failures[0]) as server:
-        with pytest.raises(drrn.InputError, match="429"):
+        with pytest.raises(InputError, match="429"):
             ask(server, retries=1)
         assert len(server.requests) == 2
 
@@ -130,7 +131,7 @@ def test_an_unreadable_reply_is_an_empty_answer(body, kind, ask):
 @pytest.mark.parametrize("status", [400, 401, 404, 500])
 def test_a_refusal_is_one_sentence_without_the_key(status, ask):
     echo: Any = (status, {"error": {"message": f"{'x' * 190} {KEY}"}}, {})
-    with serving(echo) as server, pytest.raises(drrn.InputError, match=str(status)) as error:
+    with serving(echo) as server, pytest.raises(InputError, match=str(status)) as error:
         ask(server)
     assert KEY[:5] not in str(error.value) and error.value.__cause__ is None
 
@@ -150,7 +151,7 @@ def test_a_key_may_end_with_a_line_break_but_not_contain_one(ask, monkeypatch):
         assert server.requests[0][2] == f"Bearer {KEY}"
         for key in (f"{KEY}\nX", "schlüssel"):
             monkeypatch.setenv("OPENAI_API_KEY", key)
-            with pytest.raises(drrn.InputError, match="OPENAI_API_KEY") as error:
+            with pytest.raises(InputError, match="OPENAI_API_KEY") as error:
                 ask(server)
             assert key not in str(error.value)
 
@@ -158,13 +159,13 @@ def test_a_key_may_end_with_a_line_break_but_not_contain_one(ask, monkeypatch):
 def test_an_endpoint_out_of_reach_is_one_sentence(ask):
     with serving(reply("1")) as server:
         url = server.url
-    with pytest.raises(drrn.InputError, match=url):
+    with pytest.raises(InputError, match=url):
         ask(server)
 
 
 def test_an_endpoint_needs_the_package_openai(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(drrn.InputError, match=r"pip install openai"):
+    with pytest.raises(InputError, match=r"pip install openai"):
         Endpoint("tiny", Options(Path(), endpoint="http://localhost/v1"))
 
 
@@ -186,7 +187,7 @@ def test_the_name_of_a_model_is_kept_whole(tmp_path):
 
 
 def test_the_prompt_has_the_page_its_history_and_numbered_actions():
-    match = Match(solve_game(drrn.make("long-watch")), history=1)
+    match = Match(solve_game(textgames.make("long-watch")), history=1)
     first = match.start(0)
     text = Prompt().fill(match)
     assert first.text in text and f"1. {first.actions[0]}" in text and "Earlier" not in text
@@ -199,13 +200,13 @@ def test_the_prompt_has_the_page_its_history_and_numbered_actions():
 def test_a_prompt_without_its_fields_is_refused(text, tmp_path):
     path = tmp_path / "prompt.txt"
     path.write_text(text)
-    with pytest.raises(drrn.InputError, match="page"):
+    with pytest.raises(InputError, match="page"):
         Prompt(path)
 
 
 def test_answers_are_cached_by_prompt_and_survive_a_cut_line(ask, tmp_path):
     path = tmp_path / "answers/tiny.jsonl"
-    match = Match(solve_game(drrn.make("diagnostic:memory/1")))
+    match = Match(solve_game(textgames.make("diagnostic:memory/1")))
     with serving(reply("1")) as server:
         for temperature in (0, 0.0):
             options = Options(tmp_path, endpoint=server.url, temperature=temperature)
@@ -281,7 +282,7 @@ def test_a_killed_tournament_asks_nothing_twice(ask, tmp_path):
     command += ["--out", str(tmp_path / "out"), "--concurrency", "2"]
     with serving(("brief", reply("1")[1], {})) as server:
         command += ["--endpoint", server.url]
-        process = subprocess.Popen([sys.executable, "-m", "drrn", *command])
+        process = subprocess.Popen([sys.executable, "-m", "textgames_arena", *command])
         while len(server.requests) < 12:
             assert process.poll() is None
             time.sleep(0.01)
