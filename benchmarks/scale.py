@@ -43,6 +43,7 @@ ROWS = Path(__file__).parent.parent / "results" / "rows"
 def sweep_jobs(root: Path, count: int, settings: dict[str, Any], seeds: int = 5) -> list[Any]:
     """Return jobs of a sweep over The Long Watch with the paper's recipe."""
     values = [number / 10 for number in range(1, count + 1)]
+    root.mkdir(exist_ok=True)
     space = read_space([f"alpha={','.join(map(str, values))}"])
     game = drrn.make("long-watch")
     tuning = range(1000, 1000 + seeds)

@@ -144,7 +144,7 @@ class Report:
         mistakes = self._mistakes(label)
         if not mistakes.rows:
             return [table]
-        return [table, mistakes, self._regret_curve(label), self._heat_map(label)]
+        return [table, mistakes, self._regret_curve(label)]
 
     def _mistakes(self, label: str, at_most: int = 12) -> Table:
         """The choices that cost a player most, of all players but random."""
@@ -173,19 +173,6 @@ class Report:
         lines = [line[: longest + 1] for line in lines]
         svg = self._draw("regret", self.rows[label], lines=lines, longest=longest, ticks=_ticks)
         return Figure(f"{label}: mean regret so far, along the game.", svg=svg)
-
-    def _heat_map(self, label: str, at_most: int = 16) -> Figure:
-        """The regret per match of each player on the pages that cost most."""
-        players = self.rows[label]
-        costs: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(players, 0.0))
-        for player, rows in players.items():
-            for each in _decisions(rows):
-                costs[each.page][player] += each.regret / len(rows.results)
-        others = [player for player in players if player != RANDOM]
-        worst = sorted(costs, key=lambda page: -sum(costs[page][player] for player in others))
-        pages = [(page[:44], list(costs[page].values())) for page in worst[:at_most]]
-        svg = self._draw("pages", players, pages=pages, largest=max(max(p[1]) for p in pages))
-        return Figure(f"{label}: regret per match, by page.", svg=svg)
 
     def _other_words(self) -> Table:
         """The scores in other words next to those of the original."""

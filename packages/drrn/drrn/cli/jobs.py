@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from drrn.experiments import workers
 from drrn.experiments.job import Job
-from drrn.experiments.workers import Event, Workers, event_count, in_order
+from drrn.experiments.workers import Event, Workers, in_order
 from textgames.errors import InputError
 from textgames.processes import cores
 from textgames.progress import tracked
@@ -46,7 +46,7 @@ def run_jobs(
     if not missing:
         return []
     print(f"{len(missing)} to run, {pool.slots()} at a time", flush=True)
-    count = sum(map(event_count, missing))
+    count = sum(2 + job.rounds for job in missing)  # start, rounds, end
     return follow(pool.run(in_order(missing)), len(missing), count)
 
 

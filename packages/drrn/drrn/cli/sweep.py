@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from drrn.cli.jobs import failure_error, follow, run_jobs, workers_for
@@ -12,7 +11,6 @@ from drrn.experiments.sweep import Sweep, SweepJob, read_space
 from drrn.runs.agent import torch_device
 from textgames.errors import InputError
 from textgames.files import slug
-from textgames.game.episodes import mean_and_sd
 from textgames.openers import make
 from textgames.terminal import table, warn
 
@@ -67,18 +65,18 @@ def _sweep(options: argparse.Namespace) -> Sweep:
 
 def _print_table(sweep: Sweep, jobs: list[SweepJob], most: int = 20) -> None:
     rows: list[list[Any]] = [
-        [*map(value_text, job.changes.values()), *mean_and_sd(job.scores())] for job in jobs[:most]
+        [*map(value_text, job.changes.values()), *job.score()] for job in jobs[:most]
     ]
     print(f"\n{sweep.column.replace('_', ' ')}, {seeds_text(sweep.tuning)}:")
     print(table(rows, header=[*sweep.space, "mean", "sd"]))
     if len(jobs) > most:
         print(f"… and {len(jobs) - most} more in {sweep.root / 'sweep.csv'}")
-    if len(jobs) > 1 and len({fmean(job.scores()) for job in jobs}) == 1:
+    if len(jobs) > 1 and len({job.score()[0] for job in jobs}) == 1:
         warn("all have the same score; try another --measure or --by")
 
 
 def _print_score(job: SweepJob) -> None:
     which = "used to choose it" if job.part == "tuning" else "not used to choose it"
     which = which if job.changes else "the unchanged recipe"
-    mean, deviation = mean_and_sd(job.scores())
+    mean, deviation = job.score()
     print(f"  {seeds_text(job.settings.run.seeds)}, {which}: {mean:.2f} ± {deviation:.2f}")

@@ -17,7 +17,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from drrn.experiments.agents import seeds_text, setting_named, settings_text, value_text
@@ -34,7 +33,6 @@ from textgames.declaration import Setting
 from textgames.errors import InputError, require
 from textgames.files import json_or_none, slug, write
 from textgames.game.contract import Game, close, fingerprint_of
-from textgames.game.episodes import mean_and_sd
 from textgames.openers import GameSpec
 
 Changes = dict[str, Any]  # the settings of a combination, by name
@@ -113,9 +111,10 @@ class SweepJob(Job):
         run = Run(self.folder)
         return run.has(CONFIG) and bool(run.summary()["state"] == "finished")
 
-    def scores(self) -> list[float]:
-        """The score of each seed. The job is done."""
-        return Run(self.folder).round().values(self.column)
+    def score(self) -> tuple[float, float]:
+        """The mean and the deviation over seeds. The job is done."""
+        last = Run(self.folder).round()
+        return last.mean(self.column), last.sd(self.column)
 
     def run(self) -> Iterator[RoundScores]:
         game = GameSpec(self.source).open()  # trusts nothing that another machine sent
@@ -217,7 +216,7 @@ class Sweep:
         for event in workers.run(self._jobs(study, trials)):
             trial = trials[event.job.name]
             if event.kind == "done":
-                study.tell(trial, fmean(self.job(trial.params).scores()))
+                study.tell(trial, self.job(trial.params).score()[0])
             elif event.kind == "failed":
                 study.tell(trial, state=states.FAIL)
             elif event.kind == "round" and self.prune:
@@ -241,7 +240,7 @@ class Sweep:
                 study.tell(trial, state=states.PRUNED)
                 continue
             if job.is_done():  # proposed again, or killed before it was recorded
-                study.tell(trial, fmean(job.scores()))
+                study.tell(trial, job.score()[0])
             elif job.name in trials:
                 study.tell(trial, state=states.PRUNED)
             else:
@@ -285,14 +284,14 @@ class Sweep:
         state = require("optuna").trial.TrialState.COMPLETE
         jobs = [self.job(each.params) for each in study.get_trials(states=[state])]
         unique = {job.name: job for job in jobs}.values()
-        return sorted(unique, key=lambda job: -fmean(job.scores()))
+        return sorted(unique, key=lambda job: -job.score()[0])
 
     def write_tables(self, jobs: Sequence[SweepJob]) -> None:
         """Write sweep.csv and best.json. The first job is the best."""
         rows = []
         for job in jobs:
             row = {name: value_text(each) for name, each in job.changes.items()}
-            mean, deviation = mean_and_sd(job.scores())
+            mean, deviation = job.score()
             seeds = seeds_text(job.settings.run.seeds)
             facts = {"part": job.part, "seeds": seeds, "mean": mean, "deviation": deviation}
             rows.append({**dict.fromkeys(self.space), **row, **facts})
