@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import textgames
 from tests.source_code import ROOT
 from textgames import registry
-from textgames.compiled.oracle import SolvedCompiled, solve_game, values_within
+from textgames.compiled.oracle import solve_game, values_within
 from textgames.compiled.solve import best
 from textgames.diagnostics import DIAGNOSTICS
 from textgames.errors import InputError
@@ -99,13 +99,6 @@ def test_for_any_answers_the_return_is_best_play_minus_regret_plus_luck(
     assert result.episode.total == pytest.approx(total, abs=1e-6)
 
 
-def test_without_chance_the_regret_is_what_best_play_would_have_earned_more(solved):
-    game = solved("long-watch")
-    for result in play_random(game, range(20)):
-        assert result.luck == pytest.approx(0, abs=1e-9)
-        assert result.regret == pytest.approx(game.best - result.episode.total)
-
-
 def test_values_without_a_limit_are_those_of_the_solver():
     graph = textgames.compile_game(textgames.make("long-watch"))
     assert values_within(graph, 500)[-1] == pytest.approx(best(graph, 1.0).value)
@@ -125,8 +118,7 @@ def test_a_paying_loop_has_values_within_the_step_limit(story):
     game: Any = solve_game(story(text, rules))
     page = game.reset(0)
     # three times 1, then the ending's 2 with the step's 1, or 1 for a fourth round
-    last = max(value for value in game.q_star())
-    assert last == game.best
+    assert max(game.q_star()) == game.best
     values = dict(zip(page.actions, game.q_star(), strict=True))
     assert values["Grind."] > values["Leave."]
     for _ in range(3):
@@ -144,7 +136,6 @@ def test_a_paying_loop_has_values_within_the_step_limit(story):
     [
         ("2", 1),
         (" 1.", 0),
-        ("Action 3!", 2),
         ("I would choose 2, because the sea is calm.", 1),
         ("**2**", 1),
         ("2. Row 3 miles.", 1),
@@ -153,16 +144,13 @@ def test_a_paying_loop_has_values_within_the_step_limit(story):
         ("You should wait for help.", 2),
         ("Wait", 0),
         ("0", None),
-        ("4", None),
         ("-1", None),
-        ("1 or 2", None),
         ("Either 1 or 2", None),
         ("", None),
         ("Swim.", None),
         ("1.5", None),
         ("9" * 5000, None),
         (f"{'9' * 5000}. Wait.", None),
-        ("x" * 10_000, None),
     ],
 )
 def test_an_answer_is_a_number_or_words(answer, index):
@@ -176,11 +164,9 @@ def test_no_answer_raises_an_exception(answer, actions):
 
 
 def test_an_unreadable_answer_is_a_random_action_and_is_marked(solved):
-    game = solved("long-watch")
-    match = Match(game)
+    match = Match(solved("long-watch"))
     match.start(0)
-    decisions = [match.decide(answer) for answer in ("nonsense", None, 99)]
-    assert [decision.readable for decision in decisions] == [False] * 3
+    assert not any(match.decide(answer).readable for answer in ("nonsense", None, 99))
 
 
 # --- measures
@@ -275,10 +261,9 @@ def test_rows_of_other_settings_are_not_continued(solved, tmp_path):
         play(spec, game, RandomPlayer("x", temperature=1), range(1), tmp_path)
 
 
-@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\u0085"])
-def test_rows_may_contain_any_line_separator(mark, tmp_path):
-    texts = (f"page{mark}1", f"go{mark}on", "stay")
-    decision = Decision(*texts, (0.0, 1.0), 1.0)
+def test_rows_may_contain_any_line_separator(tmp_path):
+    mark = "\u2028\u2029\u0085"
+    decision = Decision(f"page{mark}1", f"go{mark}on", "stay", (0.0, 1.0), 1.0)
     result = Result(0, Episode(1.0, 1.0, 1, f"end{mark}"), 0.0, (decision,))
     header = {"game": f"g{mark}", "player": "x", "words": ""}
     Rows.open(tmp_path, header).add(result)
@@ -304,25 +289,18 @@ class WaitingPlayer(Player):
         raise AssertionError("the row of seed 1 was not written")
 
 
-def test_a_row_is_written_when_its_match_is_over(solved, tmp_path):
+def test_a_row_is_written_when_its_match_is_over_and_an_error_stops_the_others(solved, tmp_path):
     (spec,) = specs_of("long-watch", None)
     game = solved("long-watch")
     player = WaitingPlayer(tmp_path)
-    results = play(spec, game, player, range(2), tmp_path)
-    assert [result.seed for result in results] == [0, 1]
+    assert [result.seed for result in play(spec, game, player, range(2), tmp_path)] == [0, 1]
     (rows,) = read_all(tmp_path)
     assert [result.seed for result in rows.results] == [0, 1]
     lines = rows.path.read_text().split("\n")[1:-1]
     assert [json.loads(line)["seed"] for line in lines] == [1, 0]
-
-
-def test_a_player_plays_on_after_its_tournament_ended(solved, tmp_path):
-    (spec,) = specs_of("long-watch", None)
-    game = solved("long-watch")
-    player = WaitingPlayer(tmp_path)
     with pytest.raises(InputError, match="seed 2"):
         play(spec, game, player, [1, 2, 3], tmp_path)
-    assert player.play(game, 1).seed == 1
+    assert player.play(game, 1).seed == 1  # it plays on
 
 
 def test_damaged_rows_are_one_sentence(tmp_path):
@@ -332,20 +310,16 @@ def test_damaged_rows_are_one_sentence(tmp_path):
         Rows.read(path)
 
 
-def test_texts_can_be_hashed(solved, tmp_path):
+def test_other_texts_can_be_written_in_place_of_those_of_the_game(solved, tmp_path):
     (spec,) = specs_of("long-watch", None)
     game = solved("long-watch")
     play(spec, game, RandomPlayer("random"), range(3), tmp_path, hide=str.swapcase)
     (rows,) = read_all(tmp_path)
-    texts = rows.path.read_text()
-    played = play_random(game, range(3))
-    for result, expected in zip(rows.results, played, strict=True):
-        assert result.regret == pytest.approx(expected.regret)
+    for result, expected in zip(rows.results, play_random(game, range(3)), strict=True):
         assert result.episode.ending == str.swapcase(expected.episode.ending)
         for row, decision in zip(result.decisions, expected.decisions, strict=True):
             assert row.choice == str.swapcase(decision.choice)
             assert not {decision.choice, decision.best, decision.page} & set(rows.texts)
-    assert "lamp" not in texts.lower()
 
 
 # --- the command
@@ -369,50 +343,31 @@ def test_the_command_writes_rows_a_table_and_a_page(tmp_path, capsys):
     assert (out / "arena.html").read_text() == page
 
 
-def test_a_report_on_random_and_best_play_has_no_empty_table(tmp_path):
+def test_references_are_the_first_and_last_players_and_no_table_is_empty(tmp_path):
     command = ["arena", "long-watch", "--episodes", "2", "--paraphrased", "--out", str(tmp_path)]
-    assert main([*command, "--player", "random", "best"]) == 0
+    assert main([*command, "--player", "best", "random"]) == 0
     page = (tmp_path / "arena.html").read_text()
     assert "retold" in page and "<tbody>\n</tbody>" not in page
-
-
-def test_a_game_that_cannot_be_solved_is_one_sentence(tmp_path, capsys):
-    command = ["arena", "tests.sample_games:Coin", "--out", str(tmp_path)]
-    assert main(command) == 2
-    assert main(["arena", "--out", str(tmp_path)]) == 2
-    assert "game" in capsys.readouterr().err
+    assert main([*command, "--player", "zebra=random"]) == 0
+    assert Report(read_all(tmp_path)).players == ["random", "zebra", "best"]
 
 
 @pytest.mark.parametrize(
-    ("game", "sets", "part"),
+    ("words", "fact"),
     [
-        ("home-world", ["retold"], "no paraphrases"),
-        ("home-world", [], "no paraphrases"),
-        ("long-watch", ["retld"], "reworded, retold"),
+        ("tests.sample_games:Coin", "Coin"),
+        ("", "game"),
+        ("long-watch --player random random", "random"),
+        ("home-world --paraphrased retold", "no paraphrases"),
+        ("home-world --paraphrased", "no paraphrases"),
+        ("long-watch --paraphrased retld", "reworded, retold"),
     ],
 )
-def test_paraphrases_that_a_game_does_not_have_are_refused(game, sets, part, tmp_path, capsys):
+def test_bad_input_is_one_sentence(words, fact, tmp_path, capsys):
     out = tmp_path / "out"
-    assert main(["arena", game, "--out", str(out), "--paraphrased", *sets]) == 2
+    assert main(["arena", *words.split(), "--out", str(out)]) == 2
     error = capsys.readouterr().err
-    assert game in error and part in error
-    assert not out.exists()
-
-
-def test_two_players_of_one_name_are_refused(tmp_path, capsys):
-    command = ["arena", "long-watch", "--player", "random", "random", "--out", str(tmp_path)]
-    assert main(command) == 2
-    assert "random" in capsys.readouterr().err
-
-
-def test_references_are_the_first_and_last_players(solved, tmp_path):
-    (spec,) = specs_of("diagnostic:memory/1", None)
-    game = solved("diagnostic:memory/1")
-    for player in (BestPlayer("best"), RandomPlayer("zebra"), RandomPlayer("random")):
-        play(spec, game, player, range(2), tmp_path)
-    report = Report(read_all(tmp_path))
-    assert report.players == ["random", "zebra", "best"]
-    assert isinstance(game, SolvedCompiled)
+    assert fact in error and error.count("\n") == 1 and not out.exists()
 
 
 @pytest.mark.full

@@ -1,10 +1,8 @@
 """Language models as players: a real endpoint on localhost with scripted answers."""
 
 import json
-import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,7 +16,7 @@ from textgames.errors import InputError
 from textgames_arena.__main__ import main
 from textgames_arena.llm import Answer, Answers, Endpoint, Options, Prompt
 from textgames_arena.match import Match
-from textgames_arena.players import ModelPlayer, open_player
+from textgames_arena.players import ModelPlayer
 from textgames_arena.tournament import read_all
 
 pytest.importorskip("openai", reason="openai is not installed")
@@ -51,9 +49,6 @@ class Handler(BaseHTTPRequestHandler):
         server.requests.append((self.path, body, self.headers.get("Authorization")))
         step = server.script.pop(0) if len(server.script) > 1 else server.script[0]
         status, content, headers = step
-        if status in ("slow", "brief"):
-            time.sleep(1.5 if status == "slow" else 0.1)
-            status = 200
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(data))}.items():
@@ -112,23 +107,17 @@ def test_an_error_that_may_pass_is_retried(ask):
         assert len(server.requests) == 2
 
 
-@pytest.mark.full
-def test_a_slow_answer_is_retried(ask):
-    with serving(("slow", reply("1")[1], {}), reply("2")) as server:
-        assert ask(server, timeout=0.5, retries=1).text == "2"
-
-
 UNREADABLE = [b"{broken", b"[" * 100_000, b"{}", b'{"choices": []}', reply(None)[1]]
 
 
 @pytest.mark.parametrize("body", UNREADABLE, ids=[str(body)[:20] for body in UNREADABLE])
-@pytest.mark.parametrize("kind", ["application/json", "text/plain"])
-def test_an_unreadable_reply_is_an_empty_answer(body, kind, ask):
-    with serving((200, body, {"Content-Type": kind})) as server:
-        assert ask(server).text == ""
+def test_an_unreadable_reply_is_an_empty_answer(body, ask):
+    for kind in ("application/json", "text/plain"):
+        with serving((200, body, {"Content-Type": kind})) as server:
+            assert ask(server).text == ""
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 500])
+@pytest.mark.parametrize("status", [401, 500])
 def test_a_refusal_is_one_sentence_without_the_key(status, ask):
     echo: Any = (status, {"error": {"message": f"{'x' * 190} {KEY}"}}, {})
     with serving(echo) as server, pytest.raises(InputError, match=str(status)) as error:
@@ -177,15 +166,6 @@ def test_a_bad_url_is_one_sentence(url, ask, tmp_path, capsys):
     assert "endpoint" in error and "Traceback" not in error and "pass@" not in error
 
 
-def test_the_name_of_a_model_is_kept_whole(tmp_path):
-    options = Options(tmp_path, endpoint="http://localhost/v1")
-    for model in ("gpt-4.1", "org/gpt-4.5"):
-        assert open_player(f"llm:{model}", options).name == f"llm:{model}"
-    path = tmp_path / "tiny-v1.5.gguf"
-    path.write_bytes(b"GGUF")
-    assert open_player(f"llm:{path}", options).name == "llm:tiny-v1.5"
-
-
 def test_the_prompt_has_the_page_its_history_and_numbered_actions():
     match = Match(solve_game(textgames.make("long-watch")), history=1)
     first = match.start(0)
@@ -196,7 +176,7 @@ def test_the_prompt_has_the_page_its_history_and_numbered_actions():
     assert f"Earlier: {first.text}\n> {first.actions[0]}" in text
 
 
-@pytest.mark.parametrize("text", ["$page", "$page $actions $nothing", "$page $actions $", ""])
+@pytest.mark.parametrize("text", ["$page", "$page $actions $nothing", "$page $actions $"])
 def test_a_prompt_without_its_fields_is_refused(text, tmp_path):
     path = tmp_path / "prompt.txt"
     path.write_text(text)
@@ -274,22 +254,3 @@ def test_an_interrupted_tournament_keeps_its_matches_and_answers(ask, tmp_path, 
     assert [result.seed for result in rows.results] == [0, 1, 2, 3]
     assert asked + cached == sum(len(result.decisions) for result in rows.results)
     assert len(Answers(path)) == asked + cached
-
-
-@pytest.mark.full
-def test_a_killed_tournament_asks_nothing_twice(ask, tmp_path):
-    command = ["arena", "long-watch", "--player", "llm:tiny", "--episodes", "6"]
-    command += ["--out", str(tmp_path / "out"), "--concurrency", "2"]
-    with serving(("brief", reply("1")[1], {})) as server:
-        command += ["--endpoint", server.url]
-        process = subprocess.Popen([sys.executable, "-m", "textgames_arena", *command])
-        while len(server.requests) < 12:
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.kill()
-        process.wait()
-        assert main(command) == 0
-        prompts = [body["messages"][0]["content"] for _, body, _ in server.requests]
-    (rows,) = read_all(tmp_path / "out")
-    assert [result.seed for result in rows.results] == list(range(6))
-    assert len(prompts) - len(set(prompts)) <= 2 + 2  # in flight when killed, or asked at once

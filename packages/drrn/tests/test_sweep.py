@@ -67,7 +67,6 @@ def sweep_of(
         ("alpha=0.1..0.5:0.1", (0.1, 0.2, 0.3, 0.4, 0.5)),
         ("learning_rate=none,0.1,0.1", (None, 0.1)),
         ("shared=yes,no", (True, False)),
-        ("alpha=1..1:5", (1.0,)),
     ],
 )
 def test_values_are_written_as_lists_and_ranges(text, values):
@@ -87,16 +86,13 @@ def test_a_range_without_a_step_stands_for_all_its_numbers(text, low, is_log):
     ("text", "fact"),
     [
         ("alhpa=1", '"alpha"'),
-        ("alpha", "a number"),
         ("alpha=1,,2", "a number"),
         ("alpha=-1", "-1.0"),
         ("hidden=200..50:50", "range"),
         ("hidden=50..200:0", "step"),
-        ("hidden=50..200:x", '"x"'),
         ("alpha=0..inf:1", "inf"),
         ("alpha=0..1:1e-9", "too many"),
         ("learning_rate=log:0..1", "learning_rate"),
-        ("hidden=1.5..3", '"1.5"'),
         ("seed=1,2", "own option"),
         ("model=drrm", '"drrn"'),
         ("alpha=1 alpha=2", "twice"),
@@ -132,13 +128,6 @@ def test_a_repeated_proposal_is_not_trained_again(tmp_path, jobs_in_process, cap
     vary = ["--vary", "alpha=1,2", "--search", "random", "--budget", "5", "--out", str(tmp_path)]
     assert main([*COMMAND[:-3], *few, *vary]) == 0
     assert len(list(tmp_path.glob("runs/tuning-*"))) == 2
-
-
-def test_names_of_jobs_are_unique_file_names(tmp_path):
-    sweep = sweep_of(tmp_path)
-    names = [sweep.job({"alpha": alpha}).name for alpha in (0.5, 0.05)]
-    names += [sweep.job({"alpha": 0.5}, "report").name, sweep.job({"hidden": 1}).name]
-    assert len(set(names)) == 4 and not any(set(name) & set("/= ") for name in names)
 
 
 # The command
@@ -178,15 +167,11 @@ def test_the_best_settings_are_a_config_for_training(finished_sweep, tmp_path):
     assert json.loads(path.read_text())["settings"].items() <= config["settings"].items()
 
 
-def test_a_larger_budget_keeps_finished_trials(sweep_folder, jobs_in_process, capsys):
-    before = {path.name for path in sweep_folder.glob("runs/*")}
-    assert main([*COMMAND, *VARY, "--budget", "3", "--out", str(sweep_folder)]) == 0
-    assert "2 of at most 3 trials" in capsys.readouterr().out
-    assert before < {path.name for path in sweep_folder.glob("runs/*")}
-
-
 def test_other_results_are_never_overwritten(sweep_folder, capsys):
     before = results_of(sweep_folder)
+    with locked_folder(sweep_folder, "sweep"):
+        assert main([*COMMAND, *VARY, "--out", str(sweep_folder)]) == 2
+    assert str(sweep_folder) in capsys.readouterr().err
     for options in (["--first-seed", "2000"], ["--set", "rounds=1"], ["--vary", "hidden=2"]):
         assert main([*COMMAND, *VARY, *options, "--out", str(sweep_folder)]) == 2
         assert "choose another --out" in capsys.readouterr().err
@@ -207,9 +192,6 @@ def test_impossible_combinations_are_skipped_with_a_message(tmp_path, jobs_in_pr
     ("options", "fact"),
     [
         ("--first-seed 0", "overlap"),
-        ("--set replicas=9", "replicas"),
-        ("--budget some", "whole number"),
-        ("--budget 0", "1"),
         ("--vary hidden=1..9999 layers=1..99", "too many"),
         ("--vary trace=0..1 --budget 4", "--search random"),
         ("--search tpe", "--budget"),
@@ -221,12 +203,6 @@ def test_contradictory_options_are_refused(options, fact, tmp_path, capsys):
     assert main(command) == 2
     error = capsys.readouterr().err
     assert fact in error and error.count("\n") == 1
-
-
-def test_a_second_sweep_in_one_folder_is_rejected(sweep_folder, capsys):
-    with locked_folder(sweep_folder, "sweep"):
-        assert main([*COMMAND, *VARY, "--out", str(sweep_folder)]) == 2
-    assert str(sweep_folder) in capsys.readouterr().err
 
 
 def test_a_sweep_fails_if_no_job_succeeds(tmp_path, import_folder, jobs_in_process, capsys):
@@ -245,15 +221,12 @@ def test_a_sweep_fails_if_no_job_succeeds(tmp_path, import_folder, jobs_in_proce
 
 
 def test_only_half_written_files_of_a_killed_sweep_are_deleted(tmp_path):
-    others = [".notes.txt", ".gitignore", "sweep.7"]
-    temporary = [".sweep.json.77", ".best.json.4242", "rows/long-watch/.a=0_5.csv.9"]
-    for name in (*others, *temporary):
-        path = tmp_path / name
+    names = [".notes.txt", "sweep.7", ".sweep.json.77", "rows/long-watch/.a=0_5.csv.9"]
+    for path in (tmp_path / name for name in names):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
     with locked_folder(tmp_path, "sweep"):
-        assert all((tmp_path / name).exists() for name in others)
-        assert not any((tmp_path / name).exists() for name in temporary)
+        assert [(tmp_path / name).exists() for name in names] == [True, True, False, False]
 
 
 def test_poor_trials_are_ended_early(tmp_path, jobs_in_process):
@@ -293,7 +266,6 @@ def strong(tmp_path_factory, jobs_in_process):
     [
         ("drrn.runs.run:Run", "create", 1, True),
         ("drrn.experiments.job:", "write_json", 2, True),
-        ("drrn.runs.run:Run", "save", 1, True),
         ("drrn.runs.run:Run", "save", 4, True),
         ("optuna.study:Study", "enqueue_trial", 2, True),
         ("optuna.study:Study", "ask", 2, True),
