@@ -14,7 +14,7 @@ import textgames
 from textgames.compiled.oracle import solve_game
 from textgames.errors import InputError
 from textgames_arena.__main__ import main
-from textgames_arena.llm import Answer, Answers, Endpoint, Options, Prompt
+from textgames_arena.llm import Answer, Answers, Endpoint, Options, Prompt, TextMatch
 from textgames_arena.match import Match
 from textgames_arena.players import ModelPlayer
 from textgames_arena.tournament import read_all
@@ -254,3 +254,33 @@ def test_an_interrupted_tournament_keeps_its_matches_and_answers(ask, tmp_path, 
     assert [result.seed for result in rows.results] == [0, 1, 2, 3]
     assert asked + cached == sum(len(result.decisions) for result in rows.results)
     assert len(Answers(path)) == asked + cached
+
+
+# --- matches of texts, as examples/arena plays them in other frameworks
+
+
+@pytest.mark.parametrize("rewards", ["game", "advantage"])
+def test_a_match_of_texts_pays_the_games_rewards_or_minus_the_regret(rewards):
+    match = TextMatch("long-watch", rewards)
+    match.start(3)
+    total = 0.0
+    while not match.over:
+        assert "Actions:" in match.text
+        total += match.answer("1")
+    facts = match.facts()
+    assert total == pytest.approx(facts["score"] if rewards == "game" else -facts["total_regret"])
+    assert facts["readable"] == facts["decisions"] > 1
+
+
+def test_another_match_has_its_own_episode_and_is_not_solved_again(monkeypatch):
+    first = TextMatch("long-watch")
+    monkeypatch.setattr("textgames_arena.llm.solve_game", None)
+    second = first.another()
+    first.start(3)
+    second.start(3)
+    page = second.text
+    first.answer("1")
+    assert second.text == page and not second.decisions
+    while not second.over:
+        second.answer("1")
+    assert second.facts()["score"] != 0
