@@ -10,7 +10,7 @@ import pytest
 import drrn
 from drrn.experiments import diagnose
 from drrn.experiments.agents import agent_settings
-from drrn.experiments.diagnose import Budget, Trial, share_of, sizes
+from drrn.experiments.diagnose import Budget, Trial, sizes
 from drrn.experiments.results import TRIALS, to_csv
 from lab.experiments import diagnose as published
 from lab.experiments.plan import Scale
@@ -44,8 +44,7 @@ def made_up(agent, share, game="order", **changes):
     return {**dict.fromkeys(TRIALS, "1"), **key, **changes}
 
 
-def test_shares_and_rounds():
-    assert [share_of(score, -1.0, 4.0) for score in (-3.5, -1, 1.5, 4)] == [-0.5, 0, 0.5, 1]
+def test_rounds():
     counts = [list(sizes(n, surveys=False).values())[:2] for n in (4000, 6, 300)]
     assert counts == [[20, 200], [1, 6], [2, 150]]
 

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import methodcaller
 from typing import TypeVar
 
@@ -58,23 +58,20 @@ def follow(events: Iterable[Event], jobs: int, count: int) -> list[Event]:
         jobs: The number of jobs.
         count: The number of events, about.
     """
-    return [
-        event for event in _printed(tracked(events, count, "jobs"), jobs) if event.kind == "failed"
-    ]
-
-
-def _printed(events: Iterable[Event], jobs: int) -> Iterator[Event]:
+    failed = []
     ended = 0
     try:
-        for event in events:
+        for event in tracked(events, count, "jobs"):
             if event.kind in ("started", "round"):
                 continue
             ended += event.kind != "lost"
             print(f"[{ended:>3}/{jobs}] {_line(event)}", flush=True)
-            yield event
+            if event.kind == "failed":
+                failed.append(event)
     except KeyboardInterrupt:
         warn("stopped; run the same command again to continue from the last finished rounds")
         raise
+    return failed
 
 
 def _line(event: Event) -> str:

@@ -27,14 +27,10 @@ from textgames.diagnostics import DIAGNOSTICS
 from textgames.diagnostics.diagnostic import Diagnostic
 from textgames.files import write
 from textgames.game.contract import fingerprint_of
+from textgames.intervals import normalised
 from textgames.openers import GameSpec
 
 WORK = Path("work") / "diagnostics"
-
-
-def share_of(score: float, random_score: float, optimum: float) -> float:
-    """The normalised score: 0 for random play, 1 for the optimum."""
-    return (score - random_score) / (optimum - random_score)
 
 
 def sizes(episodes: int, *, surveys: bool, per_round: int = 200) -> dict[str, int]:
@@ -127,7 +123,7 @@ class Trial(Job):
         played = run.rounds * run.episodes_per_round if agent else 0
         rows = []
         for seed, score in zip(run.seeds, scores, strict=True):
-            share = share_of(score, low, game.optimum)
+            share = normalised(score, low, game.optimum)
             key = (game.key(), game.level, variant, self.agent, seed, played, policy)
             values = (*key, score, low, game.optimum, share, self.digest, self.commit)
             rows.append(dict(zip(TRIALS, values, strict=True)))
