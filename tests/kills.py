@@ -5,9 +5,11 @@ python -m tests.kills [KILLS [SEED]]     as scripts/kill-test calls it
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from drrn.runs import storage
 from tests.commands import process as process_of
 from tests.runs import SMALL
 from tests.stories import FORK, REWARDS
+from textgames.processes import is_locked
 
 TRAIN = f"train TALE --rounds 15 --seed 3 {' '.join(SMALL)}"
 STEPPED = f"{TRAIN} --matches --optimiser adam --episodes-per-round 3"
@@ -60,6 +63,15 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return files
 
 
+def rows_in(folder: Path) -> int:
+    """Return the number of bytes of all rows, which tells how much is done."""
+    size = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # replaced meanwhile
+            size += path.stat().st_size if path.suffix in (".csv", ".jsonl") else 0
+    return size
+
+
 def kill_test(name: str, folder: Path, kills: int, seed: int = 0) -> None:
     """Kill a command this many times, or until it ends; compare its files with those of another."""
     tale = folder / "tale.toml"
@@ -72,20 +84,21 @@ def kill_test(name: str, folder: Path, kills: int, seed: int = 0) -> None:
         words = [*COMMANDS[name].replace("TALE", str(tale)).split(), "--out", str(out)]
         if words[0] == "train" and (out / "config.json").exists():
             words = ["train", "--resume", str(out)]
+        elif words[0] == "train":
+            shutil.rmtree(out, ignore_errors=True)  # killed while its folder was created
         return subprocess.Popen(process_of(words), env=environment, start_new_session=True)
 
-    began = time.monotonic()
     assert start(folder / "whole").wait() == 0
-    seconds = time.monotonic() - began
     generator = random.Random(f"{name} {seed}")
-    for _ in range(kills):
+    for part in sorted(generator.uniform(0.1, 0.9) for _ in range(kills)):
         process = start(folder / "killed")
-        try:
-            assert process.wait(generator.uniform(0.2, 1) * seconds) == 0
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, generator.choice([signal.SIGKILL, signal.SIGINT]))
-            process.wait()
-            time.sleep(1)  # its workers end with it
+        while process.poll() is None:
+            if rows_in(folder / "killed") >= part * rows_in(folder / "whole"):
+                os.killpg(process.pid, generator.choice([signal.SIGKILL, signal.SIGINT]))
+                process.wait()
+                while any(map(is_locked, (folder / "killed").rglob(".lock"))):
+                    time.sleep(0.1)  # its workers end with it
+            time.sleep(0.02)
     assert start(folder / "killed").wait() == 0
     expected = files_of(folder / "whole")
     assert expected and files_of(folder / "killed") == expected

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import textgames
 from tests.source_code import ROOT
 from textgames import registry
-from textgames.compiled.oracle import solve_game, values_within
-from textgames.compiled.solve import best
+from textgames.compiled.oracle import solve_game
 from textgames.diagnostics import DIAGNOSTICS
 from textgames.errors import InputError
 from textgames.game.episodes import Episode
@@ -97,11 +96,6 @@ def test_for_any_answers_the_return_is_best_play_minus_regret_plus_luck(
     result = match.result()
     total = match.game.best - result.regret + result.luck
     assert result.episode.total == pytest.approx(total, abs=1e-6)
-
-
-def test_values_without_a_limit_are_those_of_the_solver():
-    graph = textgames.compile_game(textgames.make("long-watch"))
-    assert values_within(graph, 500)[-1] == pytest.approx(best(graph, 1.0).value)
 
 
 @pytest.mark.parametrize("name", ["memory", "grid", "sparse"])
