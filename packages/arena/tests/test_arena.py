@@ -5,6 +5,7 @@ import math
 import runpy
 import statistics
 import time
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import numpy as np
@@ -219,6 +220,21 @@ def test_functions_are_players(solved, tmp_path, monkeypatch):
         assert player.name == "mine"
         result = player.play(solved("long-watch"), 0)
         assert all(decision.readable for decision in result.decisions)
+
+
+def open_first(text):
+    return {"text": text}, lambda seed: lambda page: seed % len(page.actions)
+
+
+def test_another_package_adds_a_kind_of_player(solved, tmp_path, monkeypatch):
+    value = "packages.arena.tests.test_arena:open_first"
+    point = EntryPoint("numbered", value, "textgames.players")
+    game = solved("long-watch")
+    monkeypatch.setattr(registry, "registered", lambda kind: {"numbered": point})
+    player = open_player("mine=numbered:some text", Options(tmp_path))
+    assert (player.name, player.settings) == ("mine", {"text": "some text"})
+    page = Match(game).start(1)
+    assert player.play(game, 1).decisions[0].choice == page.actions[1 % len(page.actions)]
 
 
 @pytest.mark.parametrize("name", ["agent:", "bests", "llm:x", "no.module:thing"])
