@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from statistics import fmean, pstdev
 from typing import Any
 
-from drrn.runs.intervals import interval_of_mean
 from lab.experiments.plan import PUBLISHED, Variant
 from lab.reports.beyond import minutes
 from lab.reports.paper import Cells, panels_of
 from lab.reports.result_set import ResultSet, decimal, percent
 from textgames.document import MISSING, Block, Cell, Table
+from textgames.intervals import interval_of_mean
 from textsuites.protocols import Protocol, protocols
 
 TRAINING = "last episodes"  # the measure of episodes in which the memory plays, too

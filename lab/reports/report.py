@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drrn.arena.report import report_files
 from drrn.settings import Settings
 from lab.experiments import plan
 from lab.experiments.results import ARENA, Results
@@ -27,6 +26,7 @@ from lab.reports.result_set import ResultSet, decimal
 from textgames.document import MISSING, Block, Cell, Table, markdown_block
 from textgames.errors import InputError
 from textgames.files import read_text, write
+from textgames_arena.report import report_files
 
 BLOCKS: dict[str, Callable[[ResultSet], Sequence[Block]]] = {
     "headline": lambda results: [paper.headline_table(results)],

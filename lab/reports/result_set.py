@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from drrn.arena.report import Report
-from drrn.arena.tournament import read_all
 from lab.experiments.plan import ADDED, PAPER, REWORDED, SIZES, VARIANTS, Variant, game_order
 from lab.experiments.results import ARENA, GAME, TRIALS_FILE, Results, Row, Stored, read_trials
 from textgames.document import MISSING
 from textgames.errors import InputError
 from textgames.files import read_toml
 from textgames.wording import visible
+from textgames_arena.report import Report
+from textgames_arena.tournament import read_all
 
 SEPARATE_KINDS = ("parser", "suite")  # games that the paper's experiments run on only on request
 _PAPER = read_toml(Path(__file__).with_name("paper.toml"))

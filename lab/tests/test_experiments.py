@@ -195,20 +195,11 @@ def test_an_interrupted_job_with_a_survey_continues(tmp_path):
     assert [finished.number for finished in surveyed.run()] == [2, 3]
 
 
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("checkpoint.safetensors", b"\x99"),
-        ("config.json", b"{}"),
-        ("evaluations.csv", b"a,b\n"),
-        ("job.json", b"[1]"),
-    ],
-)
-def test_the_error_names_a_damaged_file_of_an_unfinished_run(tmp_path, name, data):
+def test_an_unfinished_run_without_its_plan_is_refused(tmp_path):
     job = job_for(tmp_path, TABLE)
     next(job.run())
-    (job.folder / name).write_bytes(data)
-    with pytest.raises(InputError, match=f"{name}.*--again"):
+    (job.folder / "job.json").write_text("[1]")
+    with pytest.raises(InputError, match="--again"):
         job.is_done()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.player import open_agent
 from tests.runs import train
 from tests.source_code import ROOT
 from tests.stories import FORK, REWARDS
@@ -183,3 +184,13 @@ def test_acting_and_asking_need_a_text_and_a_list_of_actions(run, text, actions)
     for method in (agent.act, agent.ask):
         with pytest.raises(drrn.InputError, match="a text and a list of one or more actions"):
             method(text, actions)
+
+
+def test_a_run_is_a_player_of_the_arena_whose_replicas_play_in_turn(run):
+    settings, policy = open_agent(str(run))
+    assert len(settings["weights"]) == 64 and settings["recipe"] == "paper"
+    page = drrn.make(run.with_name("tale.toml")).reset(0)
+    agent = drrn.load(run)
+    for seed in range(4):
+        expected = agent.policy(seed=seed, replica=seed % 2)
+        assert policy(seed)(page) == expected(page)

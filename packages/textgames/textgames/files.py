@@ -117,14 +117,6 @@ def append_line(path: Path, line: str) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def inside(folder: Path, name: str) -> Path:
-    """The path of a file in a folder. A name that leads outside of it is refused."""
-    path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()) or path == folder / "..":
-        raise InputError(f"{name}: leads outside the folder {folder}")
-    return path
-
-
 def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
     """Remove temporary files of `write_atomically` that killed processes left."""
     for name in names:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ENGINES = ("native", "hosted")  # what plays a Twine story
 STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink", ".js", ".toml")
 SPEC = "_drrn_spec"  # the attribute that `make` sets on a game
-OURS = frozenset("textgames storytest textsuites drrn textgames_page lab".split())
+OURS = frozenset("textgames storytest textsuites drrn textgames_arena textgames_page lab".split())
 ANY_PATH = "*"  # the entry point that opens files and folders
 
 BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default

@@ -31,16 +31,14 @@ if TYPE_CHECKING:
 # Kinds of objects, and their groups of entry points. In a package's pyproject.toml:
 #     [project.entry-points."drrn.models"]
 #     additive = "mypackage:Additive"
-KINDS = ("model", "interaction", "encoder", "learner", "sentence", "player")
+KINDS = ("model", "interaction", "encoder", "learner", "sentence")
 GROUPS = {kind: f"drrn.{kind}s" for kind in KINDS}
-GROUPS |= {kind: f"textgames.{kind}s" for kind in ("command", "game", "opener")}
+GROUPS |= {kind: f"textgames.{kind}s" for kind in ("command", "game", "opener", "player")}
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")
 # What precedes the colon in names of games and players, so no user's module.
-SCHEMES = frozenset(
-    "agent person llm diagnostic protocol twx textworld jericho scienceworld".split()
-)
+SCHEMES = frozenset("agent llm diagnostic protocol twx textworld jericho scienceworld".split())
 
 TRUSTED = "TEXTGAMES_TRUST"  # environment variable: trusted names, which processes inherit
 RECORD = "trusted-runs"  # file in the home folder: hashes of runs that were started here

@@ -241,7 +241,7 @@ class Run:
         Raises:
             InputError: The runs learned different games, or a file is damaged.
         """
-        from drrn.runs.intervals import difference_of
+        from textgames.intervals import difference_of
 
         for run in (other, self):
             run.round(number)
