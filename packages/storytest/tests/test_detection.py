@@ -55,10 +55,6 @@ HATS = {
     "sugarcube": "<<set $hats to 3>>",
     "harlowe": "(set: $hats to 3)",
 }
-MINE = (
-    ":: Start\n<<set $gold = 2>>[[In.|Mine]]\n\n:: Mine\n@<<set $gold = $gold + 1>><<endif>>"
-    "<<print $gold>>\n[[Dig.|Mine]]\n[[Drill.|Mine]]\n[[Rest.|Mine]]\n[[Sing.|Mine]]" + END
-)
 PIT = ":: Start\n[[Down.|Pit]]" + END + "\n:: Pit\n[[Dig.|Mud]]\n\n:: Mud\n[[Dig.|Pit]]@\n"
 LOFT = ":: Start\n[[Up.|Attic]]\n[[In.|@]]" + END + ATTIC + "\n:: @\nHay.\n[[Down.|End]]\n"
 CELL = ":: Start\n[[Steal.|Cell]]" + END + "\n:: Cell\nBars everywhere.@\n"
@@ -88,15 +84,15 @@ CASES: list[Case] = [
     *(
         case
         for name in KEY
-        for case in cases("condition", f":: Start\n{KEY[name]}{END}{ATTIC}", (name, *FALSE))
+        for case in cases("unreachable", f":: Start\n{KEY[name]}{END}{ATTIC}", (name, *FALSE))
     ),
     *cases(
-        "condition",
+        "unreachable",
         ':: Start\n<<set $open to @>><<if $open>><<include "Bag">><</if>>' + BAG,
         ("sugarcube", *FALSE),
     ),
     *cases(
-        "condition",
+        "unreachable",
         ':: Start\n(set: $open to @)(if: $open)[(display: "Bag")]' + BAG,
         ("harlowe", *FALSE),
     ),
@@ -214,7 +210,6 @@ CASES: list[Case] = [
         GOLD.format("to", "<<set $gold -= @>>$gold coins."),
         ("sugarcube", "3", "2"),
     ),
-    *cases("growing number", MINE, ("twine1", "<<if true>>", "<<if $gold lt 9>>")),
     # A side bar: its links are choices, and it displays passages.
     *cases(
         EMPTY,

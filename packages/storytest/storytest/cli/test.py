@@ -188,7 +188,6 @@ class Watch:
         self.interval = interval
         self.files = {Path(options.game), _toml_of(options.game)}
         self.stamps: Stamps = {}
-        self.quick: Problems = {}  # of the last short test
         self.problems: Problems = {}  # of all tests, and not fixed
         self.headline = ""  # the last one that was printed
         self.failed = False
@@ -217,18 +216,19 @@ class Watch:
             self._add_files(game)
             if not self.options.lenient:
                 require_playable(game)
-            exact, self.quick = self._report(game, self.first, self.quick)
-            if not exact and self.options.seconds > self.first:
-                self._report(game, self.options.seconds, self.problems)
+            limits = sorted({min(self.first, self.options.seconds), self.options.seconds})
+            for seconds in limits:
+                if self._report(game, seconds, is_last=seconds == limits[-1]):
+                    break
         finally:
             terminal.clear_status()
             close(game)
 
-    def _report(self, game: Game, seconds: float, before: Problems) -> tuple[bool, Problems]:
-        """Test the story, and print which problems are new, and which of those before are fixed.
+    def _report(self, game: Game, seconds: float, *, is_last: bool) -> bool:
+        """Test the story, and print its new problems, and after the last test those fixed.
 
         Returns:
-            Whether the test is exact, and its problems.
+            Whether the test is exact.
 
         Raises:
             SavedError: A file was saved.
@@ -248,9 +248,10 @@ class Watch:
             raise KeyboardInterrupt
         self.failed = findings.failed
         now = {(p.kind, p.passage, NUMBER.sub("", p.text)): p for p in findings.problems}
-        before = self.problems if findings.exact else before
-        former = [key for key in before if key in self.problems and key not in now]
         latest = [key for key in now if key not in self.problems]
+        former = []
+        if is_last or findings.exact:
+            former = [key for key in self.problems if key not in now]
         self.problems = {**self.problems, **now}
         if headline(findings) != self.headline or former or latest:
             self.headline = headline(findings)
@@ -260,7 +261,7 @@ class Watch:
         for key in latest:
             print(visible(f"  new: {now[key]}"))
         sys.stdout.flush()
-        return findings.exact, now
+        return findings.exact
 
     def _add_files(self, game: Game) -> None:
         """Watch the story that a TOML names, and the files of a folder or of Ink source."""
