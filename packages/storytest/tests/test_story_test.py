@@ -13,7 +13,6 @@ import pytest
 
 import textgames
 from storytest.authored import AuthoredGame
-from storytest.ink import open_ink
 from storytest.playtest import playtest
 from storytest.playtest.budget import Budget, Meter
 from storytest.playtest.clicks import ClickPath, read_path, replay_episode, write_path
@@ -24,14 +23,12 @@ from storytest.playtest.report import report as build_report
 from storytest.playtest.solve import ShortestPaths
 from storytest.search import clock
 from tests.commands import main
-from tests.ink_stories import STALL
 from tests.source_code import ROOT
 from tests.tiny_engine import tiny_story
 from textgames.compiled.compile import compile_game
 from textgames.compiled.solve import best, random_play
 from textgames.document import to_text
 from textgames.errors import InputError
-from textgames.game.contract import Observation
 from textgames.wording import percent
 
 TALE = """\
@@ -149,30 +146,6 @@ def test_findings_of_a_compiled_story_are_exact(story):
     assert why["Vault"] == 'only "Cellar" leads there, which was not reached either'
 
 
-def test_a_page_whose_choices_are_used_up_is_a_dead_end(story):
-    tale = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<choice 'Start' 'Turn.'>>\n:: Home\nDone.\n"
-    (dead,) = report_of(
-        story(tale, 'max_steps = 9\n[[ending]]\npassage = "Home"\nreward = 1\n')
-    ).dead_ends
-    assert (dead.kind, dead.passage) == ("trap", "Nook")
-
-
-def test_untaken_links_are_listed_with_their_targets(story):
-    tale = ":: Start\n<<set $key = 0>>[[In.|Hall]]\n:: Hall\n<<if $key>>[[Up.|Attic]]<<endif>>[[Round.|Garden]]\n"
-    report = report_of(story(tale + ":: Garden\n[[Ladder.|Attic]]\n:: Attic\nThe end.\n"))
-    (untaken,) = report.untaken_links
-    assert (untaken.passage, untaken.targets, untaken.line) == ("Hall", ("Attic",), 4)
-    text = text_of(report)
-    assert "Links not taken (1)" in text and "Hall (line 4): to Attic" in text
-
-
-def test_a_story_without_an_ending_gets_advice(story):
-    report = report_of(story(":: Start\n[[On.|Last]]\n:: Last\n[[Once more, friend.|Start]]\n"))
-    assert not report.endings
-    assert any("ends = {" in line for line in report.advice)
-    assert any("restart = [" in line for line in report.advice)
-
-
 SUGAR = """\
 :: StoryData
 {"start": "Start"}
@@ -282,25 +255,6 @@ ending = "home"
 """
 
 
-def test_expectations_are_checked_exactly(story):
-    expectations = report_of(story(TALE, RULES + CHECKS)).expectations
-    statuses = [each.status for each in expectations]
-    assert "".join(status[0] for status in statuses) == "pfffpffpp"
-    assert expectations[3].path.actions == ("Climb.",) and expectations[5].path.actions == (
-        "Climb.",
-        "Jump.",
-    )
-    assert len(expectations[6].path) == 30
-    assert "66.7 % of random games" in expectations[0].result
-
-
-def test_expectations_are_checked_against_sampled_games(story):
-    expectations = report_of(Uncompiled(story(TALE, RULES + CHECKS))).expectations
-    statuses = [each.status for each in expectations]
-    assert "".join(status[0] for status in statuses[1:]) == "fffpffpp"
-    assert expectations[3].path.seed is not None and expectations[3].path.actions[-1] == "Climb."
-
-
 SHELLS = """\
 :: Start
 Three shells. [[Left.|Pea]] [[Middle.|Empty]] [[Right.|Empty]] [[Ask.|Hint]]
@@ -343,18 +297,6 @@ def test_every_path_of_a_report_can_be_replayed(story, tmp_path):
             assert pages[-1][0].text == path.comes_to and len(pages) == len(path) + 1
 
 
-def test_a_path_is_written_as_numbers_of_choices(story):
-    path = ClickPath(("Climb.", "Back.", "Knock."), (0, 1, 1), 7)
-    assert path.numbers == "1,2,2@7"
-    _, clicks = replay_episode(story(TALE, RULES), read_path(Path(path.numbers)))
-    assert [page.actions[index] for page, index in clicks if index is not None] == [*path.actions]
-    with pytest.raises(InputError, match="choice 9"):
-        replay_episode(story(TALE, RULES), read_path(Path("1,9")))
-    with pytest.raises(InputError, match=r'action 2 of the path, "Fly\."'):
-        replay_episode(story(TALE, RULES), ClickPath(("Climb.", "Fly.")))
-    assert ClickPath(("Knock.", "Enter."), (1, 0), None, (1.0, 0.25)).numbers == ""  # by chance
-
-
 def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     passages = {
         "Start": "{{(s.gold = 3, '')}}Hi.<p>[[On->Two]]</p><p>[[Off->Three]]</p>",
@@ -369,44 +311,6 @@ def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     assert [ending.name for ending in report.endings] == ["Three"]
     assert [problem.kind for problem in report.problems] == ["broken link", "thrown error"]
     assert any("Nowhere" in broken.text for broken in report.broken_links)
-
-
-@pytest.mark.parametrize("blank", ["Double-click this passage to edit it.", ""])
-def test_an_unwritten_passage_is_a_dead_end(story, blank):
-    report = report_of(
-        story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n")
-    )
-    assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("empty passage", "Two")]
-    assert "Endings (1)" in text_of(report)
-
-
-def test_an_ink_story_is_tested_like_any_other(tmp_path):
-    path = tmp_path / "stall.json"
-    path.write_text(json.dumps(STALL), encoding="utf-8")
-    report = report_of(open_ink(path, shuffle=False))
-    assert report.exact
-    assert {ending.name for ending in report.endings} == {"home.attic", "home.shut"}
-    assert {each.variable: each.values for each in report.variables}["coins"] == "0, 1, 2"
-    assert report.links.count == report.links.total == 4
-    assert report.passages.count == report.passages.total == 5
-
-
-class Coin:
-    """A game without a story: call heads or tails."""
-
-    name = "coin"
-
-    def reset(self, seed=None):
-        return Observation("Call it.", ("heads", "tails"))
-
-    def step(self, index):
-        return Observation(("Heads, and won.", "Tails, and lost.")[index], (), (1.0, 0.0)[index])
-
-
-def test_a_game_without_a_story_gets_its_endings():
-    report = report_of(Coin(), 2_000)
-    assert not report.exact and [ending.reward for ending in report.endings] == [1.0, 0.0]
-    assert abs(report.endings[0].probability.mean - 0.5) < 0.1 and report.top_reward == 1
 
 
 AGAIN = """\
@@ -429,14 +333,6 @@ def test_rules_that_end_the_story_are_named_as_the_reason(story):
     what = report.never_reached[0].text
     assert (report.links.count, report.links.total) == (1, 2)
     assert what.startswith('"Hall" names it') and "rules" in what
-
-
-@pytest.mark.full
-def test_findings_of_a_world_are_exact():
-    game = textgames.make("home-world", shuffle=False)
-    report = report_of(game, math.inf)
-    total = sum(mean(ending.probability) for ending in report.endings)
-    assert report.exact and total == pytest.approx(1, abs=0.01)
 
 
 class Interrupted(Uncompiled):
@@ -474,40 +370,6 @@ def run_test(file, *options):
     return main(["test", str(file), "--seconds", "1", *options])
 
 
-def test_the_command_fails_if_an_expectation_fails(file, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "70")
-    assert run_test(file) == 1
-    out = capsys.readouterr().out
-    assert 'expected: passage "Cellar" can be reached; it cannot' in " ".join(out.split())
-    assert "5 of 8\n" in out and "7 of 9\n" in out
-    assert "Knock. [by chance, 25.0 %] → Enter." in out
-    widest = max(len(line) for line in out.splitlines() if "▶" not in line)
-    assert widest <= 70 + len(str(file))  # a path is not wrapped, nor a command to copy
-
-
-def test_json_has_all_findings_and_html_a_command_for_every_path(file, capsys):
-    assert run_test(file, "--format", "json") == 1
-    report = json.loads(capsys.readouterr().out)
-    assert report["exact"] and report["endings"][0]["path"]["actions"] == ["Knock.", "Enter."]
-    assert report["expectations"][1]["status"] == "failed"
-    assert run_test(file, "--format", "html") == 1
-    page = capsys.readouterr().out
-    assert "▶ play it" in page and f"storytest play {file} --path 1" in page
-
-
-def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypatch):
-    summary = tmp_path / "summary.md"
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    assert run_test(file, "--format", "github") == 1
-    out = capsys.readouterr().out
-    assert f"::error file={file},line=11::" in out and "66.7 %25 of random games" in out
-    text = summary.read_text(encoding="utf-8")
-    assert "- ❌ expectation" in text and "passages covered: **5 of 8**" in text
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY")
-    run_test(file, "--format", "github")
-    assert capsys.readouterr().out.startswith("## tale")
-
-
 BUILT_IN = [
     Path(f"packages/storytest/storytest/twine/built_in/{name}.toml")
     for name in ("long-watch", "night-market")
@@ -537,13 +399,124 @@ def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeyp
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("## ") >= len(BUILT_IN)
 
 
-def test_a_folder_that_is_not_empty_is_rejected_before_the_test(
-    file, capsys, tmp_path, monkeypatch
-):
+@pytest.mark.parametrize(
+    ("wrap", "statuses"), [(lambda game: game, "pfffpffpp"), (Uncompiled, "pfffpffpp")]
+)
+def test_expectations_are_checked_exactly_or_against_games(story, wrap, statuses):
+    checks = report_of(wrap(story(TALE, RULES + CHECKS))).expectations
+    assert "".join(check.status[0] for check in checks[1:]) == statuses[1:]
+    assert checks[3].path.actions[-1] == "Climb." and len(checks[6].path) >= 30
+    if wrap is not Uncompiled:
+        assert checks[0].status == "passed" and "66.7 % of random games" in checks[0].result
+        assert checks[5].path.actions == ("Climb.", "Jump.") and len(checks[6].path) == 30
+
+
+def test_a_path_is_written_as_numbers_of_choices(story):
+    game = story(TALE, RULES)
+    path = ClickPath(("Climb.", "Back.", "Knock."), (0, 1, 1), 7)
+    assert path.numbers == "1,2,2@7"
+    _, clicks = replay_episode(game, read_path(Path(path.numbers)))
+    assert [page.actions[index] for page, index in clicks if index is not None] == [*path.actions]
+    assert ClickPath(("Knock.", "Enter."), (1, 0), None, (1.0, 0.25)).numbers == ""  # by chance
+    with pytest.raises(InputError, match="choice 9"):
+        replay_episode(game, read_path(Path("1,9")))
+    with pytest.raises(InputError, match=r'action 2 of the path, "Fly\."'):
+        replay_episode(game, ClickPath(("Climb.", "Fly.")))
+
+
+TURN = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<choice 'Start' 'Turn.'>>\n:: Home\nDone.\n"
+NEW = ":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{}\n:: Home\nAt home.\n"
+
+
+@pytest.mark.parametrize(
+    ("tale", "rules", "dead_end"),
+    [
+        (TURN, 'max_steps = 9\n[[ending]]\npassage = "Home"\nreward = 1\n', ("trap", "Nook")),
+        (NEW.format("Double-click this passage to edit it."), None, ("empty passage", "Two")),
+        (NEW.format(""), None, ("empty passage", "Two")),
+    ],
+)
+def test_a_page_that_was_not_meant_to_end_the_story_is_no_ending(story, tale, rules, dead_end):
+    report = report_of(story(tale, rules))
+    assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [dead_end]
+    assert "Endings (1)" in text_of(report)
+
+
+def test_a_story_without_an_ending_gets_advice(story):
+    report = report_of(story(":: Start\n[[On.|Last]]\n:: Last\n[[Once more, friend.|Start]]\n"))
+    text = text_of(report)
+    assert not report.endings and "ends = {" in text and "restart = [" in text
+
+
+SKIPPED = ":: Start\n<<wobble>>[[On.|Home]]\n:: Home\nDone.\n:: Attic\nDust.\n"
+
+
+def test_nothing_is_proved_if_a_part_of_the_story_was_skipped(story):
+    report = report_of(story(SKIPPED, lenient=True))
+    assert report.is_solved and not report.exact and not report.problems
+    lines = text_of(report).splitlines()
+    assert any("Nothing is proved" in line and "wobble" in line for line in lines[:6])
+    assert not any("Exact" in line for line in lines)
+    whole = report_of(story(SKIPPED.replace("<<wobble>>", ""), lenient=True))
+    assert whole.exact and [problem.kind for problem in whole.problems] == ["unreachable"]
+    assert "there may be more" in text_of(replace(whole, complete=False))
+
+
+# --- the command
+
+
+def test_the_command_reports_expectations_that_fail(file, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    assert run_test(file) == 1
+    out = capsys.readouterr().out
+    assert 'expected: passage "Cellar" can be reached; it cannot' in " ".join(out.split())
+    assert "5 of 8\n" in out and "7 of 9\n" in out
+    assert "Knock. [by chance, 25.0 %] → Enter." in out
+    widest = max(len(line) for line in out.splitlines() if "▶" not in line)
+    assert widest <= 70 + len(str(file))  # a path is not wrapped, nor a command to copy
+    main(["inspect", str(file)])
+    tables = []
+    for text in (out, capsys.readouterr().out):
+        lines = [*text.splitlines(), ""]
+        start = lines.index(next(line for line in lines if line.startswith("Endings (")))
+        tables.append(lines[start + 1 : lines.index("", start)])
+    assert tables[0] == tables[1] and len(tables[0]) > 1
+
+
+def test_every_format_of_the_report(file, capsys, tmp_path, monkeypatch):
+    assert run_test(file, "--format", "json") == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["exact"] and report["endings"][0]["path"]["actions"] == ["Knock.", "Enter."]
+    assert report["expectations"][1]["status"] == "failed"
+    assert run_test(file, "--format", "html") == 1
+    page = capsys.readouterr().out
+    assert "▶ play it" in page and f"storytest play {file} --path 1" in page
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    assert run_test(file, "--format", "github") == 1
+    out = capsys.readouterr().out
+    assert f"::error file={file},line=11::" in out and "66.7 %25 of random games" in out
+    text = summary.read_text(encoding="utf-8")
+    assert "- ❌ expectation" in text and "passages covered: **5 of 8**" in text
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY")
+    run_test(file, "--format", "github")
+    assert capsys.readouterr().out.startswith("## tale")
+
+
+def test_bad_files_are_refused_before_the_test(file, capsys, monkeypatch):
     monkeypatch.setattr(StoryTest, "run", lambda _: pytest.fail("it was tested first"))
     for folder in (str(file.parent), str(file), os.devnull):
         assert run_test(file, "--paths", folder) == 2
         assert f"{folder}: not an empty folder" in capsys.readouterr().err
+    assert main(["test", str(file), "--seconds", "0"]) == 2
+    assert run_test("nosuch.twee") == 2
+    for name, command in (("clicks.txt", "play long-watch --path"), ("tale.toml", "test")):
+        damaged = file.with_name(name)
+        damaged.write_bytes(b"caf\xe9")
+        capsys.readouterr()
+        assert main([*command.split(), str(damaged)]) == 2
+        message = capsys.readouterr().err
+        assert "line 1: byte 0xe9 is not utf-8;" in message and "encoding" not in message
 
 
 def test_the_report_is_printed_even_if_the_map_fails(file, capsys, tmp_path, monkeypatch):
@@ -560,14 +533,12 @@ def test_paths_are_saved_and_replayed(file, capsys, tmp_path):
     folder = tmp_path / "paths"
     run_test(file, "--paths", str(folder))
     ending = next(path for path in folder.iterdir() if "ending-Hall" in path.name)
-    capsys.readouterr()
-    assert main(["play", str(file), "--path", str(ending)]) == 0
-    assert capsys.readouterr().out.rstrip().endswith("Home.")
     plain = tmp_path / "clicks.txt"
     plain.write_text("Climb.\nJump.\n", encoding="utf-8")
-    assert main(["play", str(file), "--path", str(plain)]) == 0
-    assert "→ Jump." in capsys.readouterr().out
-    assert run_test(file, "--paths", str(folder)) == 2
+    for path, end in ((ending, "Home."), (plain, "→ Jump.")):
+        capsys.readouterr()
+        assert main(["play", str(file), "--path", str(path)]) == 0
+        assert end in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -576,38 +547,3 @@ def test_paths_are_saved_and_replayed(file, capsys, tmp_path):
 def test_the_command_tests_a_game_that_is_no_story(capsys, stand_ins, game, words):
     assert run_test(game) == 0
     assert words in capsys.readouterr().out
-
-
-def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):
-    findings = report_of(story(TALE, RULES))
-    assert findings.exact and "there may be more" not in text_of(findings)
-    unfinished = text_of(replace(findings, complete=False))
-    assert "Exact: every path through" in unfinished and "there may be more" in unfinished
-    assert "Values of variables (" in unfinished
-
-
-def test_test_and_inspect_print_the_same_endings(file, capsys):
-    tables = []
-    for command in ("test", "inspect"):
-        main([command, str(file)])
-        lines = [*capsys.readouterr().out.splitlines(), ""]
-        start = lines.index(next(line for line in lines if line.startswith("Endings (")))
-        tables.append(lines[start + 1 : lines.index("", start)])
-    assert tables[0] == tables[1] and len(tables[0]) > 1
-
-
-@pytest.mark.parametrize("name", ["clicks.txt", "tale.toml"])
-def test_a_file_that_is_not_utf_8_gets_advice_that_fits_it(file, capsys, name):
-    damaged = file.with_name(name)
-    damaged.write_bytes(b"caf\xe9")
-    command = ["play", "long-watch", "--path"] if name == "clicks.txt" else ["test"]
-    assert main([*command, str(damaged)]) == 2
-    message = capsys.readouterr().err
-    assert "line 1: byte 0xe9 is not utf-8;" in message and "encoding" not in message
-
-
-def test_the_current_folder_is_a_story_of_its_files(tmp_path, monkeypatch, capsys):
-    (tmp_path / "tale.twee").write_text(":: Start\n[[Home.|End]]\n\n:: End\nThe end.\n", "utf-8")
-    monkeypatch.chdir(tmp_path)
-    assert run_test(".") == 0
-    assert "No problems. 1 ending, 2 of 2 passages seen." in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Coverage of a story: passages and links, dead ends, values, what is missing, and advice."""
+"""Coverage of a story: passages and links, dead ends, values, and what is missing."""
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -131,21 +131,6 @@ def links_covered(source: Source, evidence: Evidence) -> Coverage:
     return Coverage(len(pairs & evidence.links), len(pairs))
 
 
-def untaken_links(source: Source, evidence: Evidence) -> list[Problem]:
-    """List links that were never taken, although both of their passages were reached."""
-    issues = []
-    for name in source.links:
-        targets = source.offered(name) & evidence.passages.keys() - {name}
-        pairs = {(name, target) for target in targets} - evidence.links - set(source.no_actions)
-        untaken = tuple(sorted(target for _, target in pairs))
-        if untaken and name in evidence.passages:
-            line = source.pages[name]
-            issues.append(
-                Problem("untaken", f"to {', '.join(untaken)}", name, line, targets=untaken)
-            )
-    return issues
-
-
 def never_reached(source: Source, evidence: Evidence) -> list[Problem]:
     """List the passages that were never reached, in the story's order, with what leads there."""
     texts = [passage.text for passage in source.story.passages.values()]
@@ -242,17 +227,15 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Problem]:
     for key, ending in evidence.endings.items():
         if key.rule is not None:
             continue
+        page = source.story.pages.get(key.passage)
         severity: findings.Severity = "warning"
         if ending.failure:
             kind = findings.ERROR
             severity = "error"
             what = "the page has an error, and no links"
-        elif ending.text.strip().casefold() == BLANK:
+        elif page and page.text.strip().casefold() in ("", BLANK):
             kind = findings.UNWRITTEN
-            what = "it is not written yet: it has only Twine's placeholder"
-        elif key.passage in source.story.pages and not source.story.pages[key.passage].text.strip():
-            kind = findings.UNWRITTEN
-            what = "it is not written yet: it is empty"
+            what = "it is not written yet"
         elif why := _trapped(source, key, ending.text, evidence):
             kind = findings.TRAP
             what = f"the story stops here: {why}"
@@ -336,18 +319,6 @@ def loops(evidence: Evidence, least_visits: int = 20) -> list[Problem]:
         name = page.passage or " ".join(page.path.comes_to.split())[:40]
         issues.setdefault(name, Problem(findings.LOOP, what, name, None, page.path, "warning"))
     return list(issues.values())
-
-
-def advice(source: Source, evidence: Evidence) -> list[str]:
-    """Tell the author what to write into the TOML if no ending was seen."""
-    if not source.engine or not evidence.pages or evidence.endings:
-        return []
-    return [
-        'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
-        "names the pages that end it.",
-        'If an ending has a link back to the start, restart = ["^Play again$"] keeps it from '
-        "counting as an action.",
-    ]
 
 
 def variable_values(source: Source, evidence: Evidence) -> list[Values]:

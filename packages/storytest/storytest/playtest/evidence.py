@@ -136,16 +136,9 @@ class Evidence:
     words: list[int] = field(default_factory=list)  # of random games with an ending
     searching_games: int = 0
     visits: int = 0  # of pages
-    value_count: int = 0  # over all variables
     states: int = 0
     complete: bool = False  # every state was visited
     max_values: int = 1_000  # recorded for one variable
-
-    @property
-    def size(self) -> tuple[int, ...]:
-        """Numbers that grow when something new is seen, apart from pages."""
-        counts = map(len, (self.passages, self.links, self.endings, self.errors))
-        return (*counts, self.value_count)
 
     def arrive(self, before: Arrival | None, index: int, now: Arrival, path: MakePath) -> bool:
         """Record a page reached by an action on the page before. Report whether it is new."""
@@ -220,7 +213,6 @@ class Evidence:
             key = repr(value)  # true is not 1, although Python holds them equal
             if key not in values and len(values) < self.max_values:
                 values[key] = value
-                self.value_count += 1
         for text, condition in self.forbidden.items():
             if text not in self.violations and _holds(condition, now):
                 self.violations[text] = path()

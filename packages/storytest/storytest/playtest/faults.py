@@ -47,6 +47,8 @@ def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Fin
     rest = _grouped(rest)
     if not findings.has_lines:
         rest = [one if one.kind == EXPECTATION else replace(one, line=None) for one in rest]
+        unseen = [replace(one, line=None) for one in findings.never_reached]
+        findings = replace(findings, never_reached=unseen)
     problems = sorted(dict.fromkeys(rest), key=lambda one: one.order)
     count = findings.allowed + len(allowed)
     return replace(findings, problems=tuple(problems), allowed=count)

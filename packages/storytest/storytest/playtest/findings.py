@@ -175,13 +175,11 @@ class Findings:
     passages: Coverage = Coverage(0, 0)
     links: Coverage = Coverage(0, 0)
     never_reached: list[Problem] = field(default_factory=list)
-    untaken_links: list[Problem] = field(default_factory=list)
     unused_rules: list[int] = field(default_factory=list)  # [[ending]] tables without an ending
     dead_ends: list[Problem] = field(default_factory=list)
     broken_links: list[Problem] = field(default_factory=list)
     errors: list[Problem] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)  # parts of the story that were skipped
-    advice: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     variables: list[Values] = field(default_factory=list)
     uses: dict[str, VariableUse] = field(default_factory=dict)  # by variable

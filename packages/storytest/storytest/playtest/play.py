@@ -125,12 +125,18 @@ class Games:
     )
 
     def play_random(self, until: float = math.inf) -> None:
-        """Play one random game with the next seed."""
+        """Play one random game with the next seed, and count it unless it is cut short."""
         tally = self.evidence.random
         seed = self.first + self.stride * (tally.games + tally.failed)
         draw = random.Random(seed)
         trace = Trace(self.game, self.evidence, seed, curious=int(self.types))
-        self.play(tally, lambda page: draw.randrange(len(page.actions)), trace, until)
+        with self._pace(trace):
+            is_finished = self._play(
+                trace, lambda page: draw.randrange(len(page.actions)), until, lambda _: True
+            )
+        if is_finished:
+            last = None if trace.failed else trace.arrivals[-1]
+            tally.add(last, trace.total, len(trace.indices))
         for (before, after), index in zip(pairwise(trace.arrivals), trace.indices, strict=False):
             self.evidence.steps[before.key, index, after.key] += 1
         if trace.arrivals and trace.arrivals[-1].ending:
@@ -184,14 +190,6 @@ class Games:
         finally:
             evidence.states = max(evidence.states, len(search.visited))
         return search.why_not
-
-    def play(self, tally: Tally, policy: Policy, trace: Trace, until: float) -> None:
-        """Play one game by a policy and count it, unless it is cut short."""
-        with self._pace(trace):
-            is_finished = self._play(trace, policy, until, lambda _: True)
-        if is_finished:
-            last = None if trace.failed else trace.arrivals[-1]
-            tally.add(last, trace.total, len(trace.indices))
 
     def search(
         self, until: float = math.inf, *, curious: bool = False, longest: int = 10_000

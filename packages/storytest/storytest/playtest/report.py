@@ -102,17 +102,14 @@ def _sections(findings: Findings, command: str) -> Iterator[Section]:
     so_far = "" if findings.exact else " so far"
     title = f"Endings ({findings.intended_endings:,})"
     yield Section(title, _endings(findings, command), "endings")
-    yield Section("What to do", [Note(literal(line), label="advice") for line in findings.advice])
     yield Section("Coverage", [_facts(findings), certainty(findings)])
     reported = {problem.passage for problem in findings.problems}
     unseen = [issue for issue in findings.never_reached if issue.passage not in reported]
     behind = [issue.passage for issue in unseen if issue.kind == BEHIND]
-    lines = [_line(findings, issue) for issue in unseen if issue.kind != BEHIND]
+    lines = [str(issue) for issue in unseen if issue.kind != BEHIND]
     if behind:
         lines.append(f"behind others: {listed(behind)}")
     yield _list(f"Passages not seen{so_far}", lines, len(unseen))
-    untaken = [_line(findings, issue) for issue in findings.untaken_links]
-    yield _list(f"Links not taken{so_far}", untaken)
     checks = [check for check in findings.expectations if check.status == PASSED]
     yield Section(
         "Expectations that hold",
@@ -136,11 +133,6 @@ def _sections(findings: Findings, command: str) -> Iterator[Section]:
     table = [doc.Table("", header, uses, align="lll")] if uses else []
     yield Section("Where variables are used", table)
     yield _list("Notes", findings.notes)
-
-
-def _line(findings: Findings, issue: Problem) -> str:
-    line = f" (line {issue.line})" if findings.has_lines and issue.line else ""
-    return f"{issue.passage}{line}: {issue.text}"
 
 
 def _list(title: str, items: Sequence[str], count: int | None = None) -> Section:
@@ -196,7 +188,10 @@ def _facts(findings: Findings) -> doc.Facts:
 def _endings(findings: Findings, command: str) -> list[doc.Block]:
     if not findings.endings:
         none = "There is none" if findings.is_solved else "None was found within the time limit"
-        return [f"{none}: every page that was seen has a link."]
+        cure = "ends = { passage = … } names the pages that end it, and"
+        restart = 'restart = ["^Play again$"] the links that are no choices'
+        more = f" In its TOML, {cure} {restart}." if findings.passages.total else ""
+        return [literal(f"{none}: every page that was seen has a link.{more}")]
     endings = [ending for ending in findings.endings if not findings.is_dead_end(ending)]
     blocks: list[doc.Block] = []
     if endings:
@@ -265,7 +260,7 @@ def steps_of(path: ClickPath | None, most: int = 40) -> list[str]:
     return steps or ["none: it is on the first page"]
 
 
-def play_fields(path: ClickPath | None, story: str, most: int = 40) -> dict[str, Any]:
+def play_fields(path: ClickPath | None, story: str) -> dict[str, Any]:
     """The fields of a note or cell with ▶: the clicks and, if a story is named, the command."""
     if path is None:
         return {}
@@ -273,6 +268,4 @@ def play_fields(path: ClickPath | None, story: str, most: int = 40) -> dict[str,
     if story and (path.numbers or not path.actions):
         quoted = shlex.quote(story)
         command = f"storytest play {quoted}" + (f" --path {path.numbers}" if path.numbers else "")
-        if len(path) > most:
-            command = f"storytest {quoted} --paths FOLDER saves the {len(path):,} clicks"
     return {"path": json.dumps(asdict(path), ensure_ascii=False), "command": command}
