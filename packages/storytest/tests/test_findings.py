@@ -178,7 +178,7 @@ def test_words_of_play_throughs_and_uses_of_variables(story):
     # 4 words at the start and 3 at home, or 2 more at the till and 2 at home.
     findings = StoryTest(story(STALL), clicks=1_000).run()
     words = findings.words
-    assert words.games > 50 and (words.least, words.most) == (7, 8)
+    assert words is not None and words.games > 50 and (words.least, words.most) == (7, 8)
     assert words.least < words.mean < words.most
     assert findings.uses == {"$coins": VariableUse(["Start", "Till"], ["Home"])}
     text = to_text(report(findings))

@@ -1,5 +1,7 @@
 """Passages that were not seen: what leads there, under which condition, and values so far."""
 
+from collections.abc import Hashable
+
 import pytest
 
 from storytest.hosted.variables import condition_around
@@ -60,7 +62,8 @@ KEYS = {"$key": {"0": 0, "2": 2}}
 )
 def test_a_passage_that_was_not_seen_is_listed_with_what_leads_there(story, hall, facts, why):
     passages = {"Start": ClickPath(), "Hall": ClickPath(("In.",), (0,))}
-    pages = {"a": PageRecord("Hall", ("Turn.", "Open."), passages["Hall"], visits=3)}
+    pages: dict[Hashable, PageRecord] = {}
+    pages["a"] = PageRecord("Hall", ("Turn.", "Open."), passages["Hall"], visits=3)
     source = Source(story(HALL.format(hall=hall)))
     vault, cellar, attic = never_reached(source, Evidence(passages=passages, pages=pages, **facts))
     assert vault.text.startswith(why) and vault.path == passages["Hall"]

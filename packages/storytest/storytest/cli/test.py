@@ -6,13 +6,12 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from storytest.authored import AuthoredGame
 from storytest.map.svg import check_map_file, legend_html, story_map_svg
 from storytest.playtest.checks import require_playable
-from storytest.playtest.clicks import ClickPath, write_path
+from storytest.playtest.clicks import write_path
 from storytest.playtest.findings import Findings, Problem
 from storytest.playtest.playtest import StoryTest
 from storytest.playtest.report import headline, report
@@ -144,19 +143,15 @@ def _print_for_github(document: Document, findings: Findings) -> None:
 
 
 def _write_paths(findings: Findings, folder: Path) -> int:
+    """Save the clicks to each problem and ending. Returns the number of files."""
+    endings = [ending for ending in findings.endings if not findings.is_dead_end(ending)]
+    found = [(f"{one.kind} {one.passage}", one.text, one.path) for one in findings.problems]
+    found += [(f"ending {one.name}", one.last_words, one.path) for one in endings]
+    paths = [(name, why, path) for name, why, path in found if path is not None]
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [(name, why, path) for name, why, path in _paths(findings) if path is not None]
     for number, (name, why, path) in enumerate(paths, 1):
         write_path(path, folder / f"{number:02}-{slug(name)[:50]}.json", findings.name, why)
     return len(paths)
-
-
-def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
-    for problem in findings.problems:
-        yield f"{problem.kind} {problem.passage}", problem.text, problem.path
-    for ending in findings.endings:
-        if not findings.is_dead_end(ending):
-            yield f"ending {ending.name}", ending.last_words, ending.path
 
 
 # --- storytest --watch: tests a story again whenever one of its files is saved

@@ -135,14 +135,12 @@ class Evidence:
     random: Tally = field(default_factory=Tally)
     words: list[int] = field(default_factory=list)  # of random games with an ending
     searching_games: int = 0
-    visits: int = 0  # of pages
     states: int = 0
     complete: bool = False  # every state was visited
     max_values: int = 1_000  # recorded for one variable
 
     def arrive(self, before: Arrival | None, index: int, now: Arrival, path: MakePath) -> bool:
         """Record a page reached by an action on the page before. Report whether it is new."""
-        self.visits += 1
         passages = _passages(before, now)
         for name in passages:
             if name not in self.passages:
@@ -180,10 +178,6 @@ class Evidence:
         for name in vars(self).keys() - {"forbidden", "always_set", "variables", "max_values"}:
             setattr(self, name, _sum(getattr(self, name), getattr(other, name)))
         self.longest = longest
-
-    def lacks(self, passage: str, variable: str) -> bool:
-        """Whether a page with a passage was reached without a variable."""
-        return variable not in self.always_set.get(passage, {variable})
 
     def add_error(self, error: str, path: MakePath) -> None:
         """Record an error, with the fewest clicks that led to it."""

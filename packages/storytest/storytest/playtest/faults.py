@@ -321,7 +321,7 @@ def variables(source: Source, evidence: Evidence, findings: Findings) -> Iterato
         what = f"{name} is read and never set.{did_you_mean(name, names)}"
         if name in names:
             shown_in = (passage for passage in passages if name in uses.displayed.get(passage, ()))
-            passages = [passage for passage in shown_in if evidence.lacks(passage, name)]
+            passages = [one for one in shown_in if name not in evidence.always_set.get(one, {name})]
             what = f"{name} is shown before it is set"
         if passages:
             passage = passages[0]
