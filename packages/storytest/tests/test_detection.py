@@ -50,6 +50,7 @@ KEY = "<<set $key to @>>\n<<if $key>>[[Up.|Attic]]<<{}if>>{{end}}" + ATTIC
 HARLOWE_KEY = "(set: $key to @)\n(if: $key)[ [[Up.|Attic]] ]{end}" + ATTIC
 HATS = {"twine1": "<<set $hats = {}>>", "sugarcube": "<<set $hats to {}>>"}
 HATS["harlowe"] = "(set: $hats to {})"
+CODE = "void (State.variables.hats)"
 REPLACED = '<<linkreplace "Look.">><<include "Bag">><</linkreplace>>'
 
 # Engines (or all), a story without the header of its first page and its {end}, broken, whole.
@@ -98,6 +99,7 @@ FAULTS = {
     "unused variable": [
         ("twine1", HATS["twine1"].format(3) + "@", "", "<<print $hats>>"),
         ("sugarcube", HATS["sugarcube"].format(3) + "@", "", "$hats hats."),
+        ("sugarcube", HATS["sugarcube"].format(3) + "@", "", f"<<script>>{CODE}<</script>>"),
         ("harlowe", HATS["harlowe"].format(3) + "@", "", "$hats hats."),
         ("chapbook", "gold: 2\n--\n@", "", "{gold} coins."),
         ("snowman", "<% s.gold = 2; %>@", "", "<%= s.gold %>"),

@@ -152,7 +152,9 @@ def never_reached(source: Source, evidence: Evidence) -> list[Problem]:
             why = f'"{via}" names it{_obstacle(source, evidence, via, name)}'
         elif origins:
             why = f'only "{origins[0]}" leads there, which was not reached either'
-        kind = findings.BEHIND if origins and not reached else findings.UNREACHABLE
+        kind = findings.UNREACHABLE
+        if origins and not actions:
+            kind = findings.LEFT_OUT if reached else findings.BEHIND
         issues.append(Problem(kind, why, name, line, evidence.passages.get(via), "warning"))
     return issues
 

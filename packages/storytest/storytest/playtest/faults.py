@@ -20,6 +20,7 @@ from storytest.playtest.findings import (
     BEHIND,
     ERROR,
     FAILED,
+    LEFT_OUT,
     LOOP,
     PASSED,
     THROWN,
@@ -61,7 +62,7 @@ def _grouped(problems: list[Problem]) -> list[Problem]:
         groups.setdefault((problem.kind, problem.text), []).append(problem)
     result = []
     for first, *others in groups.values():
-        names = list(dict.fromkeys(one.passage for one in others))
+        names = sorted({one.passage for one in others} - {first.passage})
         also = f" (also in {listed(names)})" if names and first.kind in (ERROR, THROWN) else ""
         result += [replace(first, text=first.text + also)] if also else [first, *others]
     return result
@@ -123,6 +124,8 @@ def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Itera
             continue
         hidden = _reached_from(issue.passage, links) - behind
         behind |= hidden
+        if issue.kind == LEFT_OUT:  # a player may get there
+            continue
         more = len(hidden - {issue.passage})
         rest = f"; behind it: {counted(more, 'passage')}" if more else ""
         text = f"it cannot be reached: {issue.text}{rest}"

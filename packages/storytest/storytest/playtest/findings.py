@@ -13,6 +13,7 @@ from textgames.estimate import Estimate
 
 # Some kinds of problems.
 BEHIND = "behind"  # a passage that only unreached passages lead to, which is no problem itself
+LEFT_OUT = "left out"  # a passage to which only links lead that are no actions
 BROKEN = "broken link"
 UNREACHABLE = "unreachable"
 THROWN = "thrown error"
