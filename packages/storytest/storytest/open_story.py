@@ -7,7 +7,7 @@ from typing import Any
 
 from storytest.authored import HOSTED, NATIVE
 from storytest.formats import SCRIPT, format_for, publish, with_engine
-from storytest.hosted.browser import check_size, without_media
+from storytest.hosted.browser import check_size, outside_scripts, without_media
 from storytest.hosted.game import HostedGame
 from storytest.hosted.identity import Identity
 from storytest.hosted.session import Session
@@ -161,10 +161,15 @@ class _Opening:
 
     def _hosted(self, story: Story) -> HostedGame:
         source = str(self.file)
+        skipped = []
         if self._is_page:
             page = with_engine(self._text, source)
+            skipped = [f"the script {name} is not loaded" for name in outside_scripts(page)]
         else:
-            page = publish(story, format_for(story))
+            story_format = format_for(story)
+            page = publish(story, story_format)
+            if story.format_version not in ("", story_format.version):
+                skipped = [f"{story_format} plays it, not {story.format_version}"]
         identity = Identity(story, twine1=not story.format and "<tw-storydata" not in page)
         facts = Facts(written=set(identity.variables))
         script = Script(story, dict(self.rules.inputs), facts=facts)
@@ -178,7 +183,9 @@ class _Opening:
         identity.keep(facts.read)
         stage = Stage(lambda: Session(page, answers=script.answers), identity, source)
         name = self.path.stem
-        return HostedGame(name, stage, script, self.rules, page=page, **self.options)
+        game = HostedGame(name, stage, script, self.rules, page=page, **self.options)
+        game.skipped = skipped
+        return game
 
 
 def _absolute_path(name: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 import textgames
 from storytest.cli.annotate import annotation, explored
-from storytest.playtest.findings import ERROR, Issue
+from storytest.playtest.findings import ERROR, Problem
 from tests.commands import main
 from tests.stories import open_story
 
@@ -75,7 +75,7 @@ def test_an_error_page_is_no_ending(tmp_path, monkeypatch):
     path.write_text(":: Start\n[[a|End]]\n[[b|Bad]]\n\n:: End\nHome.\n\n:: Bad\nOops.\n")
     game = open_story(path)
     findings = explored(game, 1_000, 1.0)
-    error = Issue("Bad", "shows an error", kind=ERROR)
+    error = Problem(ERROR, "shows an error", "Bad")
     text = annotation(game, replace(findings, dead_ends=[error]), "tale.twee")
     assert text.count("[[ending]]") == 1 and '"Bad"' not in text
 

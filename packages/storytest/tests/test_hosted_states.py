@@ -144,7 +144,7 @@ def test_sampled_odds_are_near_the_exact_ones(open_story):
     evidence = Evidence()
     play.Games(game, evidence).play_many(40)
     assert evidence.random.games == 40
-    counts = {key.passage: len(games) for key, games in evidence.random.endings.items()}
+    counts = {key.passage: count for key, count in evidence.random.endings.items()}
     assert counts["A"] + counts["B"] == 40
     share = share_of(counts["A"], 40)
     assert share is not None

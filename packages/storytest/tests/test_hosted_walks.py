@@ -9,7 +9,7 @@ import pytest
 from storytest.hosted.game import HostedGame
 from storytest.hosted.identity import likely_answers
 from storytest.playtest import budget
-from storytest.playtest.clicks import ClickPath, path_of, read_path, replay
+from storytest.playtest.clicks import ClickPath, path_of, read_path, replay_episode
 from storytest.playtest.playtest import StoryTest
 from storytest.playtest.report import steps_of
 from storytest.twine.story import Passage, Story
@@ -76,7 +76,7 @@ def test_words_that_the_story_compares_with_are_typed(tmp_path, home):
     assert probability is not None and probability.mean > 0  # random games type, too
     path = findings.endings[0].path
     assert path is not None and path.curious
-    clicks = replay(game, path)
+    _, clicks = replay_episode(game, path)
     assert clicks[-1][0].text == "Gold."
     assert "(You type “sesame”.)" in clicks[-2][0].text
     assert steps_of(path)[-2:] == ["type “sesame”", "Say it"]
@@ -144,7 +144,7 @@ def test_a_player_who_hurried_can_wait_on_a_later_page(tmp_path, home):
     game, findings = report_of(pages, tmp_path)
     path = next(ending.path for ending in findings.endings if ending.name == "Boat")
     assert steps_of(path)[-2:] == ["Run", "(wait)"]
-    assert replay(game, path)[-1][0].text == "A boat comes."
+    assert replay_episode(game, path)[1][-1][0].text == "A boat comes."
     game.close()
 
 
@@ -182,7 +182,7 @@ def test_the_pointer_is_moved_over_and_things_are_dragged(tmp_path, home):
     assert not findings.problems
     path = next(ending.path for ending in findings.endings if ending.name == "Open")
     assert path is not None and path.curious == 2
-    assert replay(game, path)[-1][0].text == "It opens."
+    assert replay_episode(game, path)[1][-1][0].text == "It opens."
     game.close()
 
 

@@ -75,11 +75,6 @@ class Identity:
             self._hidden_clicks(page.passage, clicks),
         )
 
-    def distinguishes(self, passage: str, variable: str) -> bool:
-        """Whether states of a passage are equal only if a variable is."""
-        is_live = self.ahead.may_be_read(passage, variable) and variable not in self._counters
-        return is_live or not self.reads_names
-
     def _live_variables(self, page: HostedPage) -> Mapping[str, Any]:
         if not self.reads_names:
             return page.variables
