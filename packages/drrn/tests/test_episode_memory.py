@@ -55,20 +55,6 @@ def test_a_model_that_sees_the_menu_has_another_page_for_another_order():
     assert page[2] == page[3] != page[0]
 
 
-def test_adding_episodes_together_equals_adding_them_one_by_one():
-    together = EpisodeMemory(1000)
-    together.add(steps_of(WEST, EAST, WEST_AGAIN))
-    assert by_pair(evaluate(together)) == by_pair(evaluate(memory_of(WEST, EAST, WEST_AGAIN)))
-
-
-@pytest.mark.parametrize("ordered", [False, True])
-def test_a_wider_menu_does_not_change_the_means_of_pairs(ordered):
-    memory = evaluate(memory_of(WEST, EAST, ordered=ordered))
-    before = {pair: statistics for pair, statistics in by_pair(memory).items() if statistics[0]}
-    memory.add(steps_of(([(3, [5, 6, 7, 8], 3, 4.0)], END)))
-    assert before.items() <= by_pair(memory).items() and by_pair(memory)[3, 8] == (1, 0.0)
-
-
 def test_the_return_of_a_stopped_episode_bootstraps_from_its_last_page():
     memory = memory_of(([(0, [5], 0, 1.0)], (1, [7, 8])))
     q = np.where(memory.links == 5, 0.0, np.where(memory.links == 7, 2.0, 4.0))

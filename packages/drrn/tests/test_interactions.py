@@ -2,16 +2,12 @@
 
 import csv
 import json
-from typing import Any
 
 import pytest
 
 import drrn
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.progress import Progress
-from drrn.settings import Settings
 from tests.commands import main
-from tests.episodes import steps_of
 from tests.runs import train
 from tests.suite_files import open_suite
 from tests.trainings import SMALL
@@ -109,15 +105,6 @@ def test_a_resumed_run_continues_its_budget(tmp_path):
     resumed = drrn.resume(tmp_path / "run", Corridor())
     list(resumed.train())
     assert counts(resumed) == counts(whole)
-
-
-def test_the_last_100_training_episodes_are_averaged():
-    settings = Settings.from_flat(replicas=1)
-    progress = Progress(settings, limit=5)
-    episodes: list[Any] = [([(0, [0], 0, 50.0)], (1, [])), *[([(0, [0], 0, 1.0)], (1, []))] * 100]
-    progress.add(1, [[steps_of(*episodes)]], seconds=2.0)
-    (row,) = progress.rows
-    assert (row["episodes"], row["interactions"], row["last_return"]) == (101, 101, 1.0)
 
 
 def test_training_is_evaluated_on_the_dev_fold(stand_ins):

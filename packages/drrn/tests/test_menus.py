@@ -90,13 +90,6 @@ def transitions(count, wide, start=0):
     return single_steps(ids, menus[:count], zeros, zeros, ids + 1, menus[1:])
 
 
-@pytest.mark.full
-def test_memory_grows_with_the_number_of_actions_not_with_the_widest_menu():
-    buffer = ReplayBuffer(capacity=10_000)
-    buffer.add(transitions(10_000, 3000))
-    assert bytes_of(buffer) < 14e6  # padded, it would be 240 MB
-
-
 def test_a_full_buffer_drops_the_pages_of_overwritten_transitions():
     buffer = ReplayBuffer(capacity=50)
     for start in range(0, 20_000, 40):

@@ -77,11 +77,6 @@ def test_the_other_interactions_follow_their_formulas():
     assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_inner_product_rejects_sides_of_different_sizes():
-    with pytest.raises(InputError, match="bilinear"):
-        model(action_hidden=3)
-
-
 def test_a_shared_embedding_reads_both_sides_with_one_table():
     built = model(shared=True)
     assert list(built.tables) == ["text"]
@@ -192,16 +187,6 @@ def test_the_update_of_every_model_agrees_with_finite_differences(name, interact
         assert change == pytest.approx(gradient, abs=2e-3, rel=2e-2), (key, index)
 
 
-@pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
-def test_q_values_of_models_that_read_single_actions_do_not_depend_on_the_order_of_the_menu(name):
-    built = model(name)
-    learner(built, 0.1).update(batches(built))
-    plain = pages_of(built)
-    q = built.q(plain)
-    mixed = built.q(Pages(plain.states, plain.actions[:, :, [2, 0, 1]]))
-    assert torch.allclose(q[:, 0, [2, 0, 1]], mixed[:, 0], atol=1e-6)
-
-
 @pytest.mark.parametrize("name", ["linear", "max-action"])
 def test_a_max_action_model_rejects_more_actions_than_it_has_outputs(name):
     built = model(name, most_actions=2)
@@ -244,15 +229,6 @@ def test_first_weights_are_small_and_depend_on_word_and_seed_only():
     assert rows.std() == pytest.approx(0.1 / 3**0.5, rel=0.05)
     assert np.array_equal(small_random(["wind"], 1000, seed=1)[0], rows[1])
     assert not np.array_equal(small_random(["wind"], 1000, seed=2)[0], rows[1])
-
-
-def test_new_words_do_not_change_q_values_of_known_texts():
-    built = model()
-    learner(built, 0.1).update(batches(built))
-    before = built.q(pages_of(built)).clone()
-    new = np.array([built.store.states.id(f"gull number {i}") for i in range(50)])
-    built.meet(0, new, np.arange(0))
-    assert torch.equal(built.q(pages_of(built)), before)
 
 
 def test_a_word_that_a_replica_has_not_met_does_not_change_its_q_values():
@@ -358,19 +334,6 @@ def test_texts_without_words_give_finite_errors(name, monkeypatch):
     built = model(name)
     errors = learner(built, 0.05).update(random_batches(built, 4))
     assert np.isfinite(errors).all()
-
-
-def test_a_column_of_the_menu_that_is_empty_in_the_batch_gives_finite_errors():
-    built = model("max-action", most_actions=4)  # the widest page, which few episodes reach
-    some = random_batches(built, 4)
-
-    def wider(pages):
-        return Pages(
-            pages.states, np.pad(pages.actions, [(0, 0)] * 3 + [(0, 1)], constant_values=-1)
-        )
-
-    some = dataclasses.replace(some, pages=wider(some.pages), next_pages=wider(some.next_pages))
-    assert np.isfinite(learner(built, 0.05).update(some)).all()
 
 
 @pytest.mark.parametrize("name", ["linear", "per-action"])

@@ -32,24 +32,6 @@ def one_step_episodes(index, reward, times=1):
     return steps_of(*[([(0, [5, 6, 7], index, reward)], END)] * times)
 
 
-def test_without_episodes_all_actions_have_equal_probability():
-    assert explorer().probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
-
-
-def test_an_untried_action_is_chosen_whatever_the_q_values_of_the_others():
-    optimism = explorer()
-    optimism.observe(0, one_step_episodes(0, 4.0, times=30))
-    optimism.observe(0, one_step_episodes(2, 1.0, times=30))
-    assert optimism.probabilities(0, np.array([[50.0, -50.0, 50.0]]), PAGE)[0, 1] > 0.99
-
-
-def test_after_many_trials_of_all_actions_the_best_return_is_chosen():
-    optimism = explorer()
-    for index, reward in enumerate((1.0, 3.0, 2.0)):
-        optimism.observe(0, one_step_episodes(index, reward, times=200))
-    assert optimism.probabilities(0, NO_Q, PAGE)[0, 1] > 0.98
-
-
 def test_the_value_is_the_mean_of_returns_and_of_an_optimistic_one_with_weight_0_3():
     optimism = explorer(optimism=2.0)
     optimism.alpha = 1.0
@@ -134,15 +116,6 @@ def test_optimism_finds_a_distant_prize_with_both_learners_and_softmax_does_not(
     assert [len(memory) for memory in trainer.explorer.memories] == [0, 0, 0]
 
 
-def test_the_explorer_clears_its_memory_after_the_last_round_of_exploration():
-    trainer = drrn.trainer(
-        Corridor(), **{**SMALL, "rounds": 4}, optimism_share=0.5, updates=1, batch_size=4
-    )
-    assert trainer.explorer is not None
-    has_memory = [bool(len(trainer.explorer.memories[0])) for _ in trainer.train()]
-    assert has_memory == [True, True, False, False]
-
-
 # --- after the optimistic rounds, a plan
 
 
@@ -189,28 +162,6 @@ def test_on_a_page_without_a_tried_action_a_plan_is_the_softmax_over_q():
     new = Pages(np.array([3]), PAGE.actions)
     q = np.array([[1.0, 2.0, 3.0]])
     assert optimism.probabilities(0, q, new)[0] == pytest.approx(np.exp(q[0]) / np.exp(q).sum())
-
-
-def test_a_plan_weighs_a_later_reward_of_another_episode_by_the_discount():
-    """0 -5-> 1 paid nothing when it was taken; from 1, reached otherwise, 9 paid 4."""
-    first = ([(0, [5, 6], 0, 0.0), (1, [8, 9], 0, 0.0)], END)
-    second = ([(0, [5, 6], 1, 1.0)], END)
-    third = ([(1, [8, 9], 1, 4.0)], END)
-    page = Pages(np.array([0]), np.array([[5, 6]]))
-    expected = {0.5: [[1.0, 0.0]], 0.2: [[0.0, 1.0]]}  # γ 4 compared with 1
-    for discount, probabilities in expected.items():
-        optimism = planner(discount=discount, trace=0.0, sweeps=9)
-        optimism.observe(0, steps_of(first, second, third))
-        assert optimism.probabilities(0, NO_Q[:, :2], page).tolist() == probabilities
-
-
-def test_replicas_plan_by_their_own_episodes():
-    optimism = planner(replicas=2)
-    for replica in (0, 1):
-        optimism.observe(replica, one_step_episodes(0, float(replica)))
-        optimism.observe(replica, one_step_episodes(2, 0.5))
-    best = [optimism.probabilities(replica, NO_Q, PAGE)[0].argmax() for replica in (0, 1)]
-    assert best == [2, 0]
 
 
 def test_a_plan_continues_with_the_best_action_and_not_with_the_softmax():
@@ -301,13 +252,6 @@ def test_long_texts_that_differ_in_one_word_mostly_share_their_hash():
     assert np.mean(bits[0] == np.roll(bits[0], 1)) < 0.1
 
 
-def test_short_actions_that_differ_in_one_word_have_different_hashes():
-    store = Store.of_words()
-    ids = np.array([[store.actions.id(text) for text in texts] for texts in sentences(200, 4)])
-    bits = explorer(store).action_hash.of(ids)
-    assert np.mean(bits[0] == bits[1], where=ids[0] != ids[1]) < 0.1
-
-
 def store_of_similar_pages():
     """Three pages that differ in one word and share their hash, another page, three actions."""
     store = Store.of_words()
@@ -322,23 +266,6 @@ def store_of_similar_pages():
     for text in ("wait here", "go out", "sing"):
         store.actions.id(text)
     return store
-
-
-def test_counts_and_values_of_an_action_are_shared_by_similar_pages():
-    optimism = explorer(store_of_similar_pages())
-    memory = EpisodeMemory(100)
-    bits = optimism.state_hash.of(np.arange(4)).tolist()
-    assert bits[0] == bits[1] == bits[2] != bits[3]
-    steps = steps_of(([(0, [0, 1], 0, 1.0), (1, [0, 1], 0, 1.0), (1, [1, 0], 0, 1.0)], (3, [])))
-    memory.add(steps.renumbered(optimism.state_hash.of, optimism.action_hash.of))
-    memory.evaluate(np.zeros(len(memory.links)), 1.0, 1.0, None)
-    states = optimism.state_hash.of(np.array([2, 3]))
-    actions = optimism.action_hash.of(np.array([[0, 1, 2], [1, 0, -1]]))
-    counts, means = (
-        memory.of_pages(Pages(states, actions), each, 0.0) for each in (memory.counts, memory.means)
-    )
-    assert counts.tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    assert means[0].tolist() == [2.5, 1.0, 0.0]  # returns after the action: 3 and 2
 
 
 def test_on_a_new_page_an_action_untried_on_similar_pages_is_chosen():

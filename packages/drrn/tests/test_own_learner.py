@@ -1,6 +1,5 @@
 """Learners of users: they define `learn` and inherit everything else."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from drrn.learning.memory import Memory
 from tests.commands import main
 from tests.episodes import steps_of
 from tests.source_code import ROOT
-from textgames.errors import InputError
 
 TOY = '''
 from drrn.learning.learner import Learner, StepBatch
@@ -62,17 +60,6 @@ def folder(tmp_path, import_folder):
     return tmp_path
 
 
-def test_a_users_learner_is_trained_by_the_command_and_learns(folder):
-    run = folder / "run"
-    command = ["train", str(folder / "doors.twee"), "--learner", "toy:RewardLearner"]
-    assert main([*command, *SMALL, "--out", str(run)]) == 0
-    assert json.loads((run / "config.json").read_text())["settings"]["learner"] == (
-        "toy:RewardLearner"
-    )
-    gold, pit = drrn.load(run).ask("Two doors.", ["Left", "Right"])[0]
-    assert gold > 2 > -2 > pit
-
-
 def test_a_users_learner_is_saved_and_resumed(folder):
     settings: dict[str, Any] = {"paper": True, "hidden": 6, "evaluation_episodes": 4}
     settings |= {
@@ -106,12 +93,6 @@ def test_a_learner_that_cannot_learn_is_reported_in_one_sentence(folder, capsys,
     assert message in capsys.readouterr().err
 
 
-def test_a_learner_that_returns_no_count_is_rejected(folder):
-    trainer = drrn.trainer(folder / "doors.twee", paper=True, learner="toy:SilentLearner", rounds=1)
-    with pytest.raises(InputError, match=r"toy:SilentLearner.*None"):
-        next(trainer.train())
-
-
 def test_the_learner_of_the_docs_trains_several_replicas_by_the_default_recipe(folder):
     text = (ROOT / "docs/drrn/training.md").read_text(encoding="utf-8")
     code = text.split("## Add a learner")[1].split("```python\n")[1].split("```")[0]
@@ -139,8 +120,3 @@ def test_steps_of_replicas_are_padded_with_weights_of_0():
     assert batch.taken.tolist() == [[2, 1], [2, 0]]
     assert batch.rewards.tolist() == [[3, 1], [3, 0]]
     assert batch.weights.tolist() == [[1, 1], [1, 0]]
-
-
-def test_a_factory_that_returns_no_learner_is_rejected(folder):
-    with pytest.raises(InputError, match=r"toy:not_a_learner.*Learner"):
-        drrn.trainer(folder / "doors.twee", paper=True, learner="toy:not_a_learner")

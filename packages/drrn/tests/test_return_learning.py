@@ -16,7 +16,6 @@ from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
 from drrn.vectors import open_vectors
 from tests.episodes import RETURNS, return_learner, state_after_rounds, steps_of
 from tests.models import model
-from tests.sample_games import Doors
 from tests.stories import FORK, SMALL_REWARDS
 from tests.trainings import Stepped, run_training, same_weights
 from tests.vector_files import vector_file
@@ -182,28 +181,6 @@ BOUNDS = [
     {"returns": "monte-carlo"},
     {"keep": False},
 ]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("settings", BOUNDS, ids=str)
-def test_a_small_story_is_learned_with_settings_at_their_bounds(small_fork, settings):
-    assert min(greedy_returns(small_fork, **settings)) > 0.9
-
-
-def test_a_story_that_ends_on_its_first_page_is_refused(story):
-    over = story(":: Start\nThe end.\n")
-    for game, more in ((over, {}), (Stepped(over), {}), (over, {"exploration": "optimism"})):
-        with pytest.raises(drrn.InputError, match="first page has no actions"):
-            run_training(game, **{**RETURNS, **NOISE, **more})
-
-
-def test_a_story_whose_actions_have_no_words_is_trained():
-    class Arrows(Doors):
-        def look(self, state):
-            page = super().look(state)
-            return type(page)(page.text, tuple("<>"[: len(page.actions)]), page.reward)
-
-    assert len(run_training(Arrows(), **{**RETURNS, **NOISE})[1]) == 2
 
 
 VARIANTS: list[Any] = [

@@ -10,7 +10,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.runs import hub, storage
+from drrn.runs import storage
 from tests.hub_server import running_hub
 from tests.runs import train
 from tests.stories import FORK, REWARDS
@@ -170,8 +170,3 @@ def test_the_error_for_an_unreachable_hub_is_one_sentence(run, tmp_path, capsys,
         error = capsys.readouterr().err
         assert error.startswith("drrn: ann/tale: cannot reach the Hub: ") and error.count("\n") == 1
     assert not [*tmp_path.glob("runs/*")] and not [*tmp_path.glob("runs/.*")]
-
-
-def test_only_known_files_are_shared():
-    assert {"config.json", "model.safetensors", "README.md"} < set(hub.SHARED)
-    assert not [name for name in hub.SHARED if name.endswith((".py", ".pkl", ".bin"))]

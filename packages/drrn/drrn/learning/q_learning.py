@@ -226,24 +226,5 @@ class QLearning(Learner):
 
     @torch.no_grad()
     def _targets(self, then: Pages, rewards: Tensor, discounts: Tensor, mask: Tensor) -> Tensor:
-        q = self._q_of_wide(then) if self._is_wide(then) else self.model.forward(then)
+        q = self.model.q(then) if self._is_wide(then) else self.model.forward(then)
         return q_targets(rewards, q, mask, discounts)
-
-    def _q_of_wide(self, pages: Pages) -> Tensor:
-        """Q [R, B, A] of pages with wide menus. Duplicate pages are scored once."""
-        rows = np.concatenate([pages.states[..., None], pages.actions], axis=-1)
-        distinct = []
-        index = []
-        for own in rows:
-            numbers: dict[bytes, int] = {}
-            at = [numbers.setdefault(row.tobytes(), len(numbers)) for row in own]
-            index.append(at)
-            distinct.append(np.unique(at, return_index=True)[1])
-        counts = np.array([len(first) for first in distinct])
-        some = np.zeros((len(rows), counts.max()), np.int64)
-        exists = np.arange(some.shape[1]) < counts[:, None]
-        some[exists] = np.concatenate(distinct)
-        replica = np.arange(len(rows))[:, None]
-        actions = np.where(exists[..., None], pages.actions[replica, some], -1)
-        q = self.model.q(Pages(pages.states[replica, some], actions))
-        return q[replica, np.array(index)]
