@@ -73,6 +73,12 @@ def test_the_prior_counts_more_for_pairs_with_fewer_returns():
     assert means.tolist() == [[10.0, 0, 4.0], [0, 0, 0]]
 
 
+def test_the_baseline_of_a_page_is_its_mean_return_shrunk_to_that_of_all_steps():
+    memory = evaluate(memory_of(WEST, EAST))  # two steps of 13 on page 0, one of 2 on page 1
+    means = dict(zip(memory.states.tolist(), memory.baseline(memory.means), strict=True))
+    assert means == pytest.approx({0: (13 + 3 * 5) / 5, 1: (2 + 3 * 5) / 4, 9: 5.0})
+
+
 def test_the_best_return_is_the_largest_sum_of_rewards():
     assert memory_of(WEST).best_return == 3.0 and memory_of(WEST, EAST).best_return == 10.0
     assert EpisodeMemory(10).best_return == -np.inf

@@ -37,9 +37,9 @@ def test_the_value_is_the_mean_of_returns_and_of_an_optimistic_one_with_weight_0
     optimism.alpha = 1.0
     optimism.observe(0, one_step_episodes(0, 4.0, times=4))
     values = np.array([(4 * 4.0 + 0.3 * 8.0) / 4.3, 8.0, 8.0])  # V is twice the best return, 4
-    assert optimism.probabilities(0, NO_Q, PAGE)[0] == pytest.approx(
-        np.exp(values) / np.exp(values).sum()
-    )
+    expected = pytest.approx(np.exp(values) / np.exp(values).sum())
+    for q in (NO_Q, np.array([[50.0, -50.0, 50.0]])):
+        assert optimism.probabilities(0, q, PAGE)[0] == expected
 
 
 def test_an_action_that_leads_to_an_untried_one_is_preferred():
@@ -211,15 +211,8 @@ def test_planned_episodes_repeat_a_distant_prize_before_the_network_has_learned_
 
 def test_where_pages_never_repeat_texts_are_dropped_and_exploration_continues(monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 50)
-    settings = {
-        **SMALL,
-        "rounds": 4,
-        "optimism_share": 1.0,
-        "capacity": 100,
-        "updates": 2,
-        "batch_size": 8,
-    }
-    trainer = drrn.trainer(Unrepeated(), **settings)
+    settings = {**SMALL, "rounds": 4, "optimism_share": 1.0, "updates": 2, "batch_size": 8}
+    trainer = drrn.trainer(Unrepeated(), **settings, capacity=100)
     for _ in trainer.train():
         memories: Any = trainer.learner.memories
         assert not any(recurs(memory, memory.texts) for memory in memories)
@@ -244,27 +237,24 @@ def sentences(count, words, seed=0):
     ]
 
 
-def test_long_texts_that_differ_in_one_word_mostly_share_their_hash():
+def test_long_texts_that_differ_in_one_word_mostly_share_their_hash_and_actions_do_not():
     store = Store.of_words()
     ids = np.array([[store.states.id(text) for text in texts] for texts in sentences(400, 30)])
     bits = explorer(store).state_hash.of(ids)
     assert np.mean(bits[0] == bits[1]) > 0.5
     assert np.mean(bits[0] == np.roll(bits[0], 1)) < 0.1
+    ids = np.array([[store.actions.id(text) for text in texts] for texts in sentences(200, 4)])
+    bits = explorer(store).action_hash.of(ids)
+    assert np.mean(bits[0] == bits[1], where=ids[0] != ids[1]) < 0.1
 
 
 def store_of_similar_pages():
     """Three pages that differ in one word and share their hash, another page, three actions."""
     store = Store.of_words()
     page = "the rain falls on the old roof and the cat sleeps by the stove while someone reads"
-    for text in (
-        f"{page} one",
-        f"{page} two",
-        f"{page} three",
-        "Market day, with many stalls and much noise.",
-    ):
-        store.states.id(text)
-    for text in ("wait here", "go out", "sing"):
-        store.actions.id(text)
+    similar = [f"{page} {number}" for number in ("one", "two", "three")]
+    other = "Market day, with many stalls and much noise."
+    store.read([*similar, other], ["wait here", "go out", "sing"])
     return store
 
 
@@ -311,10 +301,8 @@ def test_counts_of_similar_pages_survive_the_renumbering_of_texts():
 def test_optimism_finds_a_distant_prize_where_pages_never_repeat_and_softmax_does_not():
     prizes = {}
     for exploration in ("softmax", "optimism"):
-        trainer, _ = train(
-            Unrepeated(), exploration, updates=20, batch_size=64, alpha_relative=False
-        )
-        prizes[exploration] = sum(
-            int((memory.steps["reward"] == 20).sum()) for memory in trainer.learner.memories
-        )
+        settings = {"updates": 20, "batch_size": 64, "alpha_relative": False}
+        trainer, _ = train(Unrepeated(), exploration, **settings)
+        found = [memory.steps["reward"] == 20 for memory in trainer.learner.memories]
+        prizes[exploration] = int(np.concatenate(found).sum())
     assert prizes["softmax"] == 0 < prizes["optimism"]

@@ -129,13 +129,8 @@ def test_added_words_are_words_of_the_batch():
     assert {word for text in texts for word in text} <= set(" ".join(ACTIONS).split())
 
 
-@pytest.mark.parametrize(
-    ("states", "actions"),
-    [(Noise(drop=1.0), Noise()), (Noise(), Noise(drop=1.0))],
-    ids=["states", "actions"],
-)
-def test_in_a_shared_embedding_all_texts_have_the_larger_noise(states, actions):
-    altered, store = add_noise(model(shared=True), batch(), states, actions)
+def test_in_a_shared_embedding_all_texts_have_the_larger_noise():
+    altered, store = add_noise(model(shared=True), batch(), Noise(), Noise(drop=1.0))
     assert store.shared and set(texts_of(store.states)) == {""}
     assert np.array_equal(altered.actions < 0, batch().actions < 0)
     assert store.states.whole is not None
