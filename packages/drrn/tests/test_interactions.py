@@ -112,10 +112,8 @@ def test_training_is_evaluated_on_the_dev_fold(stand_ins):
     other = game.evaluation()
     assert other is not None
     assert "(train)" in game.reset(0).text and "(dev)" in other.reset(0).text
-    assert (
-        game.fingerprint
-        == open_suite("twx:coin?text=look&variations=2&evaluation=test").fingerprint
-    )
+    same = open_suite("twx:coin?text=look&variations=2&evaluation=test")
+    assert game.fingerprint == same.fingerprint
     for name in ("twx:coin?fold=test", "twx:coin?seed=3", "twx:coin?evaluation=train"):
         assert open_suite(name).evaluation() is None
 
@@ -160,13 +158,9 @@ def test_a_limit_of_training_episodes_is_part_of_the_game(stand_ins):
 
 
 def test_evaluate_plays_each_variation_of_a_fold_once(stand_ins, tmp_path, capsys, monkeypatch):
-    settings = {**SMALL, "rounds": 1, "replicas": 1, "evaluation_episodes": 2}
-    trainer = drrn.trainer(
-        "twx:coin?max_steps=4&text=look",
-        paper=True,
-        interactions=16,
-        **{name: value for name, value in settings.items() if name != "episodes_per_round"},
-    )
+    settings = {**SMALL, "rounds": 1, "replicas": 1, "evaluation_episodes": 2, "interactions": 16}
+    del settings["episodes_per_round"]
+    trainer = drrn.trainer("twx:coin?max_steps=4&text=look", paper=True, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
     seen = []

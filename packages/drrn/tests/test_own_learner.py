@@ -27,11 +27,6 @@ class RewardLearner(Learner):
         return sum(map(len, episodes))
 
 
-class SilentLearner(RewardLearner):
-    def learn(self, generators):
-        super().learn(generators)
-
-
 class EmptyLearner(Learner):
     pass
 
@@ -62,13 +57,8 @@ def folder(tmp_path, import_folder):
 
 def test_a_users_learner_is_saved_and_resumed(folder):
     settings: dict[str, Any] = {"paper": True, "hidden": 6, "evaluation_episodes": 4}
-    settings |= {
-        "episodes_per_round": 20,
-        "rounds": 2,
-        "replicas": 1,
-        "learner": "toy:RewardLearner",
-        "optimiser": "adam",
-    }
+    settings |= {"episodes_per_round": 20, "rounds": 2, "replicas": 1, "optimiser": "adam"}
+    settings["learner"] = "toy:RewardLearner"
     whole = drrn.trainer(folder / "doors.twee", **settings)
     assert isinstance(whole.learner, Learner)
     list(whole.train())
@@ -85,7 +75,8 @@ def test_a_users_learner_is_saved_and_resumed(folder):
     ("name", "message"),
     [
         ("EmptyLearner", "EmptyLearner has no method learn"),
-        ("FailingLearner", "toy.py, line 27: FailingLearner.learn raised ArithmeticError: no sum"),
+        ("not_a_learner", 'learner "toy:not_a_learner" must be a subclass of'),
+        ("FailingLearner", "toy.py, line 22: FailingLearner.learn raised ArithmeticError: no sum"),
     ],
 )
 def test_a_learner_that_cannot_learn_is_reported_in_one_sentence(folder, capsys, name, message):

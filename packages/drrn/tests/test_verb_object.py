@@ -100,11 +100,9 @@ def test_commands_of_one_and_three_words_equal_the_plain_model():
     model = build()
     plain = Plain(model)
     q = model.q(pages())[0]
-    for b, menu in enumerate(MENUS):
-        for a, command in enumerate(menu):
-            if command >= 0:
-                expected = plain(TEXTS[b], COMMANDS[command]).item()
-                assert q[b, a].item() == pytest.approx(expected, abs=1e-6)
+    for b, a in np.argwhere(MENUS >= 0):
+        expected = plain(TEXTS[b], COMMANDS[MENUS[b, a]]).item()
+        assert q[b, a].item() == pytest.approx(expected, abs=1e-6)
 
 
 def gradient_of(weight):
@@ -124,15 +122,8 @@ def test_gradients_equal_those_of_pytorch():
         loss = (model.forward(read) * scale).sum()
         gradients = torch.autograd.grad(loss, [*weights, *[vectors for _, vectors in leaves]])
     ours = dict(zip(model.weights, gradients[: len(weights)], strict=True))
-    commands = [
-        (b, a, command)
-        for b, menu in enumerate(MENUS)
-        for a, command in enumerate(menu)
-        if command >= 0
-    ]
-    torch.stack(
-        [plain(TEXTS[b], COMMANDS[command]) * scale[0, b, a] for b, a, command in commands]
-    ).sum().backward()
+    for b, a in np.argwhere(MENUS >= 0):
+        (plain(TEXTS[b], COMMANDS[MENUS[b, a]]) * scale[0, b, a]).backward()
     assert torch.allclose(ours["W2"][0], gradient_of(plain.second.weight).T, atol=1e-6)
     assert torch.allclose(ours["b2"][0, 0], gradient_of(plain.second.bias), atol=1e-6)
     assert torch.allclose(ours["b1"][0, 0], gradient_of(plain.first.bias), atol=1e-6)
