@@ -186,9 +186,3 @@ def test_an_error_names_the_option_that_a_game_without_folds_lacks(tale, tmp_pat
         assert main(["evaluate", str(out), option]) == 2
         name = option.removeprefix("--").partition("=")[0].replace("-", "_")
         assert f"no option {name}" in capsys.readouterr().err
-
-
-def test_a_fold_of_a_game_without_folds_is_refused(tmp_path, capsys):
-    with pytest.raises(drrn.InputError, match="not a game of a suite"):
-        with_options("long-watch", fold="test")
-    assert with_options("twx:coin?fold=dev", fold="test", max_steps=None) == "twx:coin?fold=test"

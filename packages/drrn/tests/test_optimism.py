@@ -74,17 +74,6 @@ def test_a_restored_explorer_has_the_same_probabilities_and_the_last_round_clear
     assert [len(ids) for ids in optimism.memories[0].texts_in_use()] == [0, 0]
 
 
-def test_starting_a_round_again_drops_its_episodes():
-    optimism = explorer()
-    for _ in range(2):
-        optimism.start(1)
-        optimism.observe(0, one_step_episodes(0, 4.0, times=6))
-    assert len(optimism.memories[0]) == 6
-    optimism.start(2)
-    optimism.observe(0, one_step_episodes(0, 4.0))
-    assert len(optimism.memories[0]) == 7
-
-
 # --- a distant prize
 
 SMALL: dict[str, Any] = {
@@ -195,18 +184,6 @@ def test_a_planned_round_keeps_what_exploration_found_and_softmax_does_not():
         optimism.observe(0, one_step_episodes(0, 4.0, times=6))
         assert optimism.start(2) == (policy == "plan")
         assert len(optimism.memories[0]) == size
-
-
-@pytest.mark.full
-def test_planned_episodes_repeat_a_distant_prize_before_the_network_has_learned_it():
-    settings: dict[str, Any] = {**SMALL, "interactions": 3000, "updates": 1, "batch_size": 4}
-    settings |= {"optimism_share": 0.6, "replan": 5, "survey": False}
-    last = {}
-    for policy in ("softmax", "plan"):
-        trainer = drrn.trainer(Corridor(), after_optimism=policy, **settings)
-        assert trainer.fit().number == 10
-        last[policy] = [row["last_return"] for row in trainer.progress.rows[-3:]]
-    assert min(last["plan"]) == 20.0 > max(last["softmax"])
 
 
 def test_where_pages_never_repeat_texts_are_dropped_and_exploration_continues(monkeypatch):

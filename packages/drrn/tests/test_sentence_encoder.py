@@ -11,9 +11,7 @@ import torch
 
 import drrn
 from drrn import sentences
-from drrn.models.encoders.text_vectors import SentenceTexts
 from drrn.sentences import open_sentences
-from drrn.text import Store
 from tests.commands import main
 from tests.runs import resume_command, train
 from tests.trainings import SMALL as SMALL_TRAINING
@@ -121,31 +119,6 @@ def test_a_resumed_run_imports_the_function(tale, import_folder, capsys):
     assert main(resume_command(run)) == 0
     assert main(["ask", str(run), "--state", "The sea.", "--action", "Go out."]) == 0
     assert "Go out." in capsys.readouterr().out
-
-
-def unit_vector(text):
-    """Return the vector of `count_letters` scaled to length 1."""
-    vector = count_letters([text])[0]
-    CALLS.pop()
-    return vector / np.linalg.norm(vector)
-
-
-def test_texts_beyond_the_size_of_the_cache_are_still_encoded_once(monkeypatch):
-    monkeypatch.setattr(SentenceTexts, "most_recent", 10)
-    CALLS.clear()
-    texts = SentenceTexts(open_trusted(f"{SOURCE}count_letters"))
-    states, actions = Store.of_words(keep_texts=True).sides.values()
-    for number in range(60):
-        table, rows = texts.rows_of(states, np.array([states.id(f"page {number}"), 0, -1]))
-        texts.rows_of(actions, np.array([actions.id("go on")]))
-        assert np.allclose(
-            table[rows], [unit_vector(f"page {number}"), unit_vector("page 0"), [0, 0, 0]]
-        )
-    assert len(CALLS) == 1 + 60 + 1  # the first is a trial
-    for number in range(60):  # questions are not stored
-        scratch = states.scratch()
-        texts.rows_of(scratch, np.array([scratch.id(f"question {number}")]))
-    assert len(texts._recent) <= 10
 
 
 def test_a_run_refuses_another_sentence_model(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import drrn
-from drrn.learning.q_learning import QLearning
 from drrn.models import Pages, TextVectors
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
@@ -17,7 +16,7 @@ from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
 from tests.bags import bag_of
 from tests.commands import main
-from tests.models import batches_of_second, check_gradient, model, pages, pages_of, random_batches
+from tests.models import check_gradient, model
 from tests.runs import results_of, resume_command, same_results, train
 from tests.stories import FORK
 from tests.trainings import SMALL, Stepped
@@ -141,16 +140,6 @@ def test_the_matrix_of_vectors_follows_the_gradient(vectors, encoder, interactio
     shape = {"interaction": interaction, "shared": shared, "vectors": vectors}
     built = model(seeds=(0, 1), encoder=ENCODERS[encoder], **shape)
     check_gradient(built, [built.weights["text vectors" if shared else "action vectors"]])
-
-
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_a_replica_among_others_learns_the_same_as_alone(vectors, encoder):
-    together = model(seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
-    alone = model(seeds=(1,), encoder=ENCODERS[encoder], vectors=vectors)
-    batches = random_batches(together, 4)
-    for built, some in ((together, batches), (alone, batches_of_second(batches))):
-        QLearning(built, Settings.from_flat(learning_rate=0.05, optimiser="adam")).update(some)
-    assert torch.allclose(together.q(pages_of(together))[1], alone.q(pages())[0], atol=1e-4)
 
 
 # --- settings

@@ -10,7 +10,6 @@ from torch import nn
 
 from drrn.learning.learner import differentiable
 from drrn.models import Pages, Shape, build_model
-from drrn.models.encoders.recurrent import LSTMEncoder
 from drrn.text import Store
 from textgames.wording import words
 
@@ -136,14 +135,3 @@ def test_gradients_equal_those_of_pytorch():
     for part, head in plain.heads().items():
         assert torch.allclose(tables[part][:, :-1], gradient_of(head.weight), atol=1e-6)
         assert torch.allclose(tables[part][:, -1], gradient_of(head.bias), atol=1e-6)
-
-
-@pytest.mark.parametrize("shape", [{}, {"encoder": LSTMEncoder}], ids=["bag", "lstm"])
-def test_a_replica_among_others_has_the_q_values_it_has_alone(shape):
-    both = build(seeds=(3, 8), **shape)
-    second = build(seeds=(8,), **shape)
-    assert torch.allclose(both.q(pages(2))[1], second.q(pages())[0], atol=1e-6)
-    with torch.no_grad():
-        for table in both.tables.values():
-            table.weight[0] += 1
-    assert torch.allclose(both.q(pages(2))[1], second.q(pages())[0], atol=1e-6)

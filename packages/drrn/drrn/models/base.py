@@ -200,7 +200,7 @@ class Model(Weights):
             other = state.get(name, np.zeros(0, bool))
             # an axis of length 0 grows later
             sizes = zip(other.shape, mine.shape, strict=False)
-            fits = all(have in (0, size) for have, size in sizes)
+            fits = all(have in (0, size) for size, have in sizes)
             if not fits or (other.ndim, other.dtype) != (mine.ndim, mine.dtype):
                 shapes = f"{list(other.shape)}, not {list(mine.shape)}"
                 raise InputError(f'{source}: weights of another model: "{name}" has shape {shapes}')
