@@ -202,8 +202,8 @@ class Model(Weights):
             sizes = zip(other.shape, mine.shape, strict=False)
             fits = all(have in (0, size) for size, have in sizes)
             if not fits or (other.ndim, other.dtype) != (mine.ndim, mine.dtype):
-                shapes = f"{list(other.shape)}, not {list(mine.shape)}"
-                raise InputError(f'{source}: weights of another model: "{name}" has shape {shapes}')
+                cause = f'"{name}" has shape {list(other.shape)}, not {list(mine.shape)}'
+                raise InputError(f"{source}: weights of another run or another model: {cause}")
 
     # --- for subclasses
 
