@@ -48,13 +48,6 @@ def test_a_text_is_encoded_as_the_gated_mean_of_its_words():
         assert torch.allclose(vectors.reshape(-1, 5)[indices[replica, 0]], expected, atol=1e-6)
 
 
-def test_each_distinct_text_of_a_batch_is_encoded_once():
-    model = gated_model()
-    pages = Pages(np.array([[[1, 1, 1], [2, 0, 2]]]), np.zeros((1, 2, 3, 1), np.int64))
-    vectors, indices = model.encode(model.read(pages)[0], "state")
-    assert vectors.shape[:2] == (2, 2) and indices.shape == (2, 3)
-
-
 @pytest.mark.parametrize(
     ("interaction", "shared"), [("inner", True), ("bilinear", False), ("network", False)]
 )

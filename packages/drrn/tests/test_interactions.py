@@ -64,31 +64,6 @@ def test_a_run_plays_its_interactions_and_no_more(changes):
     assert trainer.progress.rows[-1]["seconds"] >= trainer.progress.rows[0]["seconds"]
 
 
-class Doors(Corridor):
-    """A corridor whose menus differ in length."""
-
-    def doors(self):
-        return tuple(f"door {number}" for number in range(1 + self.left))
-
-    def reset(self, seed=None):
-        super().reset(seed)
-        return drrn.Observation(f"{self.left} rooms are left", self.doors())
-
-    def step(self, index):
-        assert index in range(1 + self.left)
-        ended = super().step(index).ended
-        return drrn.Observation("end", (), 1.0) if ended else drrn.Observation("on", self.doors())
-
-    def another(self):
-        return Doors()
-
-
-def test_episodes_of_several_replicas_get_choices_from_their_own_menus():
-    settings = {**TWO_ROUNDS, "replicas": 3, "interactions": 200}
-    trainer = drrn.trainer(Doors(), paper=True, **settings)
-    assert len(list(trainer.train())) == 2
-
-
 def test_too_few_interactions_for_an_episode_are_refused():
     with pytest.raises(drrn.InputError, match="5 steps; give at least 10"):
         drrn.trainer(Corridor(), paper=True, **{**TWO_ROUNDS, "interactions": 9})

@@ -76,39 +76,6 @@ def test_the_fast_learner_makes_the_updates_of_the_plain_one(
     assert all_close(*states) and not all_close(states[0], first, tolerance=0.005)
 
 
-class Masks:
-    """A random generator whose word masks do not depend on how they are drawn."""
-
-    def __init__(self, *seed):
-        self.usual = np.random.default_rng(seed)
-        self.masks = np.random.default_rng(seed)
-
-    def random(self, size, *kind):
-        if not kind:
-            return self.usual.random(size)
-        return (self.masks.random(size) >= 0.4).astype(np.float32)
-
-    def bytes(self, count):
-        return ((self.masks.random(count // 2) >= 0.4) * 65535).astype(np.uint16).tobytes()
-
-    def __getattr__(self, name):
-        return getattr(self.usual, name)
-
-
-def test_with_equal_masks_of_word_dropout_both_learners_have_equal_weights():
-    states = []
-    for kind in KINDS:  # the batch contains every text
-        learning = return_learner(
-            kind, model(seeds=(0, 1)), state_dropout=0.4, action_dropout=0.4, batch_size=300, **FEW
-        )
-        states.append(state_after_rounds(learning, make=Masks))
-    assert all_close(*states)
-    without = state_after_rounds(
-        return_learner(FastReturnLearning, model(seeds=(0, 1)), batch_size=300, **FEW), make=Masks
-    )
-    assert not all_close(states[0], without, tolerance=0.001)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_playing_model_is_the_moving_average_of_the_learning_one(kind):
     learning = return_learner(kind, model(), average=0.9, updates=4)

@@ -7,7 +7,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-import torch
 
 import drrn
 from drrn import sentences
@@ -142,18 +141,6 @@ def test_a_run_refuses_another_sentence_model(tmp_path, monkeypatch):
     for opens in (drrn.load, drrn.resume):
         with pytest.raises(drrn.InputError, match=r"one\+two: not the sentence model"):
             opens(run)
-
-
-def test_noise_applies_to_sentence_vectors(fork):
-    def weights(noise):
-        settings: dict[str, Any] = {"rounds": 2, "updates": 5, "action_encoder": "sentence"}
-        trainer = drrn.trainer(
-            fork, sentences=f"{SOURCE}count_letters", vectors_noise=noise, **settings
-        )
-        list(trainer.train())
-        return trainer.model.weights["action sentence"]
-
-    assert not torch.equal(weights(0.0), weights(1.0))
 
 
 PACKAGES = {
