@@ -174,6 +174,6 @@ def _read(path: Path, file: IO[bytes], longest: int = 2**20) -> tuple[str, list[
     vectors = np.array(numbers).reshape(-1, dimensions)
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
-        word = words[int(np.argmin(finite))]
-        raise InputError(f'{path}: the vector of "{word}" has a number that is not finite')
+        name = words[int(np.argmin(finite))]
+        raise InputError(f'{path}: the vector of "{name}" has a number that is not finite')
     return digest.hexdigest(), words, vectors

@@ -147,15 +147,6 @@ def test_every_model_learns_a_small_story_from_returns(small_fork, settings):
     assert min(greedy_returns(small_fork, **{**NOISE, **settings})) > 0.9
 
 
-BOUNDS = [
-    {"discount": 1.0},
-    {"alpha": 0.0},
-    {"trace": 0.0},
-    {"returns": "monte-carlo"},
-    {"keep": False},
-]
-
-
 VARIANTS: list[Any] = [
     (lambda game: game, {}),
     (Stepped, {"capacity": 30}),

@@ -24,7 +24,8 @@ def test_all_formats_are_equal_for_any_words(tmp_path_factory, words, dimensions
         assert (len(word_vectors), word_vectors.dimensions) == (len(words), dimensions)
         assert list(word_vectors.ranks.items())[::-1] == [(w, i) for i, w in enumerate(words)]
         assert np.array_equal(word_vectors.vectors, vectors)
-        assert np.array_equal(word_vectors.vector(words[1]), vectors[1])
+        second = word_vectors.vector(words[1])
+        assert second is not None and np.array_equal(second, vectors[1])
         assert word_vectors.vector("no where") is None
 
 
