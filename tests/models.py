@@ -82,12 +82,6 @@ def _ids(model):
     return np.array(states), np.array([*actions, -1])
 
 
-def error_falls(error, to, within):
-    """Whether error() falls to this fraction of its first value within a number of calls."""
-    first = error()
-    return any(error() < to * first for _ in range(within))
-
-
 def random_batches(model, size, updates=6):
     """Return batches with endings and missing actions; one replica has fewer transitions."""
     generator = np.random.default_rng(1)
@@ -125,7 +119,9 @@ def batches_of_second(batches):
             return Pages(value.states[:, 1:], value.actions[:, 1:])
         return value[:, 1:]
 
-    return Batches(**{f.name: second(getattr(batches, f.name)) for f in dataclasses.fields(batches)})
+    return Batches(
+        **{f.name: second(getattr(batches, f.name)) for f in dataclasses.fields(batches)}
+    )
 
 
 def check_gradient(model, weights):
