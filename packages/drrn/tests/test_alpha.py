@@ -17,13 +17,8 @@ from textgames.compiled.chain import softmax_of_slots
 from textgames.compiled.solve import policy_score, policy_value
 from textgames.game.contract import Observation
 
-SMALL: dict[str, Any] = {
-    "hidden": 10,
-    "rounds": 2,
-    "episodes_per_round": 20,
-    "evaluation_episodes": 20,
-    "replicas": 2,
-}
+SMALL: dict[str, Any] = {"hidden": 10, "rounds": 2, "episodes_per_round": 20, "replicas": 2}
+SMALL["evaluation_episodes"] = 20
 PAPER: dict[str, Any] = {"paper": True, "learning_rate": 0.01}
 STRONG: dict[str, Any] = {"updates": 20, "batch_size": 64}
 
@@ -114,13 +109,9 @@ class Ring:
         return [(1.0, ((1, 2), (0, 3))[state][index])]
 
     def look(self, state):
-        pages = (
-            ("West.", ("east", "out")),
-            ("East.", ("west", "out")),
-            ("Rain.", (), 1.0),
-            ("Sun.", (), 5.0),
-        )
-        return Observation(*pages[state])
+        if state < 2:
+            return Observation(f"Room {state}.", (f"to room {1 - state}", "out"))
+        return Observation("Rain." if state == 2 else "Sun.", (), 1.0 if state == 2 else 5.0)
 
     def reset(self, seed=None):
         return self.look(0)
