@@ -92,7 +92,9 @@ def files_of_run(folder: Path) -> Files:
 def _stable_bytes(path: Path) -> bytes:
     """Return the contents of a file, without the seconds of progress.csv."""
     data = path.read_bytes()
-    return storage.without_seconds(data) if path.name == storage.PROGRESS else data
+    if path.name != storage.PROGRESS:
+        return data
+    return b"\n".join(line.rpartition(b",")[0] for line in data.split(b"\n"))
 
 
 def files_of_results(folder: Path) -> Files:

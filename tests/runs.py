@@ -4,7 +4,6 @@ import numpy as np
 
 from drrn.runs import storage, tensors
 from tests.commands import main
-from textgames.files import json_bytes
 
 FEW = "--hidden 6 --rounds 3 --episodes-per-round 8 --evaluation-episodes 4 --replicas 2".split()
 SMALL = ["--paper", "--epochs", "2", *FEW]
@@ -33,10 +32,8 @@ def resume_command(run):
 
 def rehash(run):
     """Update the manifest to the present files, as one who forges a run does."""
-    present = [path.name for path in run.iterdir() if path.is_file()]
-    names = [name for name in storage.FILES if name in present and name != storage.HASHES]
-    hashes = {name: [storage.hash_of(name, (run / name).read_bytes())] for name in names}
-    (run / storage.HASHES).write_bytes(json_bytes({"files": hashes}))
+    (run / storage.HASHES).unlink()
+    storage.replace_files(run, {})
 
 
 def results_of(run):

@@ -1,15 +1,13 @@
-"""`drrn runs`, `compare`, `push` and `pull`: list, compare and share runs."""
+"""`drrn runs` and `compare`: list and compare runs."""
 
 import argparse
 import csv
-import re
 import statistics
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from drrn.runs.config import modules_in
 from drrn.runs.curve import draw_curves
 from drrn.runs.run import SUMMARY, Run
 from drrn.settings import POLICIES
@@ -214,29 +212,3 @@ def _game_entry(run: Run, column: str, options: argparse.Namespace) -> dict[str,
 
 def _range_text(interval: tuple[float, float] | None) -> str | None:
     return f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else None
-
-
-def run_push(options: argparse.Namespace) -> None:
-    from drrn.runs.hub import push_run
-
-    _check_name(options.repository)
-    choices = {"private": options.private, "checkpoint": options.checkpoint}
-    print(push_run(options.folder, options.repository, **choices))
-
-
-def run_pull(options: argparse.Namespace) -> None:
-    from drrn.runs.hub import pull_run
-
-    _check_name(options.repository)
-    out = options.out or Path("runs") / options.repository.rpartition("/")[2]
-    pull_run(options.repository, out, revision=options.revision)
-    print(f"run: {out}")
-    if names := modules_in(Run(out).config).values():
-        warn(
-            f"{out}: it names Python code ({', '.join(names)}), which needs --trust to be imported"
-        )
-
-
-def _check_name(repository: str) -> None:
-    if not re.fullmatch(r"(?:[\w.-]+/)?[\w.-]+", repository) or ".." in repository:
-        raise InputError(f'"{repository[:60]}" is not a repository name like yourname/long-watch')

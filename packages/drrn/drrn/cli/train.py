@@ -152,7 +152,6 @@ def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) ->
     size = f"{model.layers} × {model.hidden}, " if settings.uses("layers") else ""
     replicas = counted(settings.run.replicas, "replica")
     title = f"{title_of(trainer.game)}: {model.name}, {size}{replicas}"
-    run.write_card()
     if trainer.deployment:
         print(_deployment_text(trainer.deployment), file=output)
     print(f"run: {run.folder}", file=output)
@@ -227,7 +226,7 @@ def _round_text(finished: Round, rounds: int) -> str:
 
 
 def _print_json(run: Run, finished: Round) -> None:
-    """Print a round as a line of JSON: its entry in metrics.jsonl, and what it took."""
+    """Print a round as a line of JSON: its scores, and what it took."""
     seconds = round(finished.learning_seconds, 3)
     cost = {"transitions": finished.transitions, "learning_seconds": seconds}
     terminal.print_json({"run": str(run.folder), **finished.as_json(), **cost})

@@ -23,9 +23,9 @@ from drrn.playing.stepped_rollouts import SteppedRollouts, pages_of
 from drrn.runs import storage, tensors
 from drrn.runs.config import check_vectors, read_config, spec_from
 from drrn.runs.limits import check_memory
-from drrn.runs.run import Run, config_bytes
+from drrn.runs.run import Run
 from drrn.runs.scores import compiled_or_none
-from drrn.runs.storage import CONFIG, MEMORY, WEIGHTS, WORDS
+from drrn.runs.storage import MEMORY, WEIGHTS, WORDS
 from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
 from drrn.text import Store
@@ -90,7 +90,7 @@ class Agent:
             model: The model.
             settings: The settings it was trained with.
             scales: The factor on each replica's rewards during learning, if they were scaled.
-            config: Returns the contents of the run's config.json, for `save`.
+            config: Returns the contents of the run's config.json.
             recall: Reads pages in other words as pages of the training.
             alpha_factor: The factor on α of all replicas, or of each.
         """
@@ -184,16 +184,6 @@ class Agent:
         player = self._players[policy]
         player.begin()
         return player.act(text, actions)
-
-    def save(self, folder: str | Path) -> None:
-        """Save the agent to a new folder, from which `drrn.load` loads it.
-
-        `trainer.save` saves the whole run, which can be resumed.
-        """
-        if self.config is None:
-            raise InputError("this agent has no run; save it with trainer.save(folder)")
-        config = config_bytes(self.config())
-        Run(Path(folder).resolve()).create_files({**self.files(), CONFIG: config})
 
     def files(self) -> dict[str, bytes]:
         """The contents of vocabulary.json, model.safetensors and, if any, memory.json."""

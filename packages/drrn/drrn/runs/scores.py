@@ -83,7 +83,7 @@ class RoundScores:
         return any(abs(a - b) > 1e-6 for a, b in zip(returns, rewards, strict=True))
 
     def as_json(self) -> dict[str, Any]:
-        """The round's entry in metrics.jsonl: means and deviations, then each replica."""
+        """The round as JSON: means and deviations, then each replica."""
         entry: dict[str, Any] = {"round": self.number, "episodes_played": self.episodes_played}
         for column in POLICY_COLUMNS:
             entry[column] = round(self.mean(column), 6)

@@ -351,7 +351,6 @@ class Trainer:
         """
         run = Run(folder)
         config = run.config
-        run.check_complete()
         by_name = config["game"]["by_name"]
         if game is None:
             spec = spec_from(run.folder, config)
@@ -387,7 +386,6 @@ class Trainer:
         with run.locked():
             run.save(self)
             run.ensure_reference(self)
-            run.write_card()
 
     def config(self) -> dict[str, Any]:
         """The contents of config.json."""
