@@ -127,7 +127,6 @@ def open_on_page(run: Path, command: list[str]) -> Answer:
 def quick_commands() -> Any:
     """Leave out what takes most of the time: pictures, waiting for the disk, reading the options."""
     with (
-        mock.patch("drrn.runs.curve.draw_run", lambda *_: None),
         mock.patch("drrn.cli.arena.report_files", lambda _: {}),
         mock.patch("textgames_page.advice_worker.RETRY_SECONDS", 0),
         mock.patch.object(os, "fsync", lambda _: None),

@@ -79,6 +79,7 @@ def test_the_state_of_a_run_is_running_interrupted_or_damaged(folder, capsys):
         assert list_runs(folder, capsys)["third"]["state"] == "running"
     config = folder / "third/config.json"
     before = config.read_text()
+    (folder / "third/hashes.json").unlink()
     config.write_text(before.replace('"rounds": 1', '"rounds": 5'))
     assert list_runs(folder, capsys)["third"]["state"] == "interrupted"
     config.write_text("{")
@@ -101,19 +102,10 @@ def test_runs_are_compared_by_a_table_and_a_chart(folder, tmp_path, capsys):
     capsys.readouterr()
     assert main(["compare", *runs, "--out", str(chart)]) == 0
     out, error = capsys.readouterr()
-    for words in (
-        "random play",
-        "best possible",
-        "95 % interval",
-        " to ",
-        "linear",
-        "both.svg",
-        "both.png",
-    ):
+    for words in ("random play", "best possible", "95 % interval", " to ", "linear", "both.svg"):
         assert words in out
     assert "different numbers of episodes" in error
-    assert (tmp_path / "both.png").read_bytes()[:4] == b"\x89PNG"
-    assert "<svg" in (tmp_path / "both.svg").read_text()
+    assert "two (linear" in (tmp_path / "both.svg").read_text()
     assert main(["compare", *runs, "--out", str(chart)]) == 2
     assert "already exists" in capsys.readouterr().err
     assert main(["compare", *runs, "--json", "--round", "1", "--policy", "best"]) == 0

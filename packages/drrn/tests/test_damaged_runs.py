@@ -100,7 +100,7 @@ def make_foreign(path):
     path.write_bytes(b"PK\x03\x04")
 
 
-FILES = [name for name in storage.FILES if name not in ("memory.json", "progress.csv", "curve.png")]
+FILES = [name for name in storage.FILES if name not in ("memory.json", "progress.csv", "curve.svg")]
 DAMAGES = [flip_a_bit, truncate, remove, make_folder, make_foreign]
 PAIRS = [(name, DAMAGES[number % len(DAMAGES)]) for number, name in enumerate(FILES)]
 PAIRS += [

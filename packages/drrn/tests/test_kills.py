@@ -19,7 +19,7 @@ TWO_ORPHANS = f"{SPAWN}{SPAWN}BrokenPipeError: [Errno 32] Broken pipe\nEOFError\
     ids=lambda target: target.name,
 )
 def test_a_killed_command_leaves_the_bytes_of_an_uninterrupted_one(
-    target, tmp_path, jobs_in_process, real_curves
+    target, tmp_path, jobs_in_process
 ):
     test = KillTest(tmp_path, seed=1)
     test.test(target, kills=1)

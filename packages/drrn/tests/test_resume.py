@@ -20,7 +20,7 @@ FILES = (
     "config.json",
     "hashes.json",
     "reference_scores.json",
-    "curve.png",
+    "curve.svg",
 )
 
 
@@ -28,7 +28,6 @@ def assert_same_file(one, other):
     assert one.read_bytes() == other.read_bytes(), one.name
 
 
-@pytest.mark.usefixtures("real_curves")
 def test_a_run_extended_from_2_to_4_rounds_equals_a_run_of_4_rounds(tale, tmp_path, capsys):
     train(tale, tmp_path / "whole", "--rounds", "4")
     train(tale, tmp_path / "run", "--rounds", "2")

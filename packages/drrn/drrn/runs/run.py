@@ -10,7 +10,7 @@
     memory.json             pages of the training, if the agent recalls by meaning
     checkpoint.safetensors  the state of the trainer after the last round
     hashes.json             SHA-256 of the other files, written last
-    curve.png               the learning curve
+    curve.svg               the learning curve
 
 Rows are written before the checkpoint that covers them, and each file is written atomically. So a
 run that is killed at any moment resumes after its last finished round, and ends with the numbers of

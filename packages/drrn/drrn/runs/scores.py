@@ -114,16 +114,27 @@ class Round(RoundScores):
 def rounds_svg(
     title: str, rounds: Sequence[RoundScores], reference: ReferenceScores | None
 ) -> str | None:
-    """Draw the final rewards of rounds, by the policies softmax and best."""
+    """Draw the policies softmax and best: returns if the game pays on the way, or final rewards."""
+    measure = "return" if any(each.pays_on_the_way for each in rounds) else "final_reward"
+    curves = [(f"policy {p}", rounds, f"{p}_{measure}") for p in ("softmax", "best")]
+    return curves_svg(title, curves, reference, measure)
+
+
+def curves_svg(
+    title: str,
+    curves: Sequence[tuple[str, Sequence[RoundScores], str]],
+    reference: ReferenceScores | None,
+    measure: str,
+) -> str | None:
+    """Draw curves, each a label, rounds and the column of its mean, as SVG."""
     lines = []
-    for policy in ("softmax", "best"):
-        column = f"{policy}_final_reward"
+    for label, rounds, column in curves:
         means = [each.mean(column) for each in rounds]
         sds = [each.sd(column) for each in rounds]
         episodes = [each.episodes_played for each in rounds]
-        lines.append(notebook.Line(f"policy {policy}", episodes, means, sds))
-    known = {"random": reference.random, "best": reference.best} if reference else {}
-    return notebook.curve(title, lines, known)
+        lines.append(notebook.Line(label, episodes, means, sds))
+    random, best = reference.of_measure(measure) if reference else (None, None)
+    return notebook.curve(title, lines, {"random": random, "best": best})
 
 
 def rounds_of(
