@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drrn.runs.storage import csv_bytes, read_rows
 from drrn.settings import Settings
 from textgames.errors import InputError
-from textgames.files import decode, read_bytes, read_csv
 
 if TYPE_CHECKING:
     from drrn.learning.experience import Steps
@@ -89,18 +87,12 @@ class Progress:
 
     def csv_bytes(self) -> bytes:
         """The contents of progress.csv."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        return text.getvalue().encode()
+        return csv_bytes(COLUMNS, self.rows)
 
 
 def read_progress(path: Path) -> list[Row]:
     """The rows of a progress.csv. Runs of older versions have none."""
-    if not path.exists():
-        return []
-    return read_csv(decode(read_bytes(path), str(path), "utf-8"), COLUMNS, path)
+    return read_rows(path, COLUMNS) if path.exists() else []
 
 
 def means_by_round(rows: Sequence[Row], column: str) -> dict[int, float]:

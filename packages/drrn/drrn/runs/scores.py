@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 import logging
-import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drrn.runs import storage
 from drrn.runs.progress import means_by_round
 from drrn.settings import POLICIES, Settings
 from textgames import notebook
 from textgames.errors import InputError
-from textgames.files import decode, read_bytes, read_csv
 from textgames.game.contract import (
     Game,
     another,
@@ -38,8 +34,11 @@ log = logging.getLogger("textgames")
 
 MEASURES = ("final_reward", "return", "steps", "stopped")
 POLICY_COLUMNS = [f"{policy}_{measure}" for policy in POLICIES for measure in MEASURES]
-WHOLE = ("replica", "seed", "round", "episodes")  # columns of whole numbers
-COLUMNS = [*WHOLE, *POLICY_COLUMNS, "endings"]
+COLUMNS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("replica", "seed", "round", "episodes"), int),
+    **dict.fromkeys(POLICY_COLUMNS, float),
+    "endings": json.loads,
+}
 
 Row = dict[str, Any]  # of evaluations.csv: values by column
 
@@ -150,13 +149,6 @@ def rounds_of(
     return [RoundScores(n, round(episodes.get(n, n * per_round)), list(g)) for n, g in groups]
 
 
-def _value(column: str, cell: str) -> Any:
-    """The value of a cell, or a ValueError."""
-    if column == "endings":
-        return json.loads(cell)
-    return int(cell) if column in WHOLE else float(cell)
-
-
 # --- evaluations.csv
 
 
@@ -176,18 +168,14 @@ def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> li
 
 def csv_bytes(rows: Sequence[Row]) -> bytes:
     """The contents of evaluations.csv."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({**row, "endings": json.dumps(row["endings"], ensure_ascii=False)})
-    return text.getvalue().encode()
+    texts = (json.dumps(row["endings"], ensure_ascii=False) for row in rows)
+    cells = ({**row, "endings": text} for row, text in zip(rows, texts, strict=True))
+    return storage.csv_bytes(COLUMNS, cells)
 
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of evaluations.csv. An `InputError` names the line of an invalid one."""
-    text = decode(read_bytes(path, math.inf), str(path), "utf-8")
-    return read_csv(text, {column: partial(_value, column) for column in COLUMNS}, path)
+    return storage.read_rows(path, COLUMNS)
 
 
 # --- reference scores

@@ -1,20 +1,22 @@
-"""Files of a run's folder: their names, JSON, and the manifest, which detects damage.
+"""Files of a run's folder: their names, JSON, CSV, and the manifest, which detects damage.
 
 The manifest hashes.json has the SHA-256 of the other files. A save removes it first and writes it
 last. So a run without one was killed while it was saved: its files are not checked, and
 `drrn train --resume` writes them again. Users who change a file delete it.
 """
 
+import csv
 import hashlib
+import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from textgames import files
 from textgames.errors import InputError
-from textgames.files import json_bytes, write_atomically
+from textgames.files import decode, json_bytes, read_csv, write_atomically
 
 CONFIG = "config.json"
 ROWS = "evaluations.csv"
@@ -51,6 +53,20 @@ def read_json(path: Path, missing: str = "") -> Any:
         return json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
+
+
+def csv_bytes(columns: Collection[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """The contents of a CSV file."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def read_rows(path: Path, columns: Mapping[str, Callable[[str], Any]]) -> list[dict[str, Any]]:
+    """The rows of a CSV file. An `InputError` names the line of an invalid one."""
+    return read_csv(decode(read_bytes(path), str(path), "utf-8"), columns, path)
 
 
 # --- the manifest

@@ -27,7 +27,7 @@ from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.survey import choose
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
-from drrn.runs.limits import Divergence, VocabularyLimit, check_memory, warn_about_missing_words
+from drrn.runs.limits import WordWarnings, check_memory, check_weights
 from drrn.runs.progress import Progress
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
@@ -41,14 +41,7 @@ from textgames.wording import counted
 
 log = logging.getLogger("textgames")
 
-INTERRUPTED = (
-    "the last round was interrupted while it learned, so part of it is learned twice; for the "
-    "numbers of an uninterrupted run, use drrn.resume"
-)
-RESCHEDULED = (
-    "%s: the run was started with rounds = %d, which determines %s; the results will differ from "
-    "those of a run that is started with rounds = %d"
-)
+RESCHEDULED = "%s: results will differ from those of a run that is started with %d rounds (%s)"
 Parts = Iterator[list[Steps]]  # some episodes of a round, by replica
 
 
@@ -98,7 +91,9 @@ class Trainer:
         words: Sequence[str] | None = None,
     ) -> None:
         check_memory(settings)
-        self.threads = _check_threads(threads)
+        if not 1 <= threads <= 1024:  # OpenMP crashes with very many
+            raise InputError(f"threads is {threads}; it must be from 1 to 1024")
+        self.threads = threads
         self.game = game
         self.settings, self.words = choose(settings, game, words)
         self.spec = spec
@@ -124,8 +119,7 @@ class Trainer:
         for replica in range(run.replicas):
             self.model.meet(replica, states, actions)
         self.learner = build_learner(self.model, settings)
-        self.divergence = Divergence(settings)
-        self.vocabulary_limit = VocabularyLimit(settings)
+        self.warnings = WordWarnings(self.game.name, settings.model)
         optimistic = settings.exploration.name == "optimism"
         factor = self.learner.alpha_factor
         self.explorer = Optimism(settings, self.store, factor) if optimistic else None
@@ -151,10 +145,7 @@ class Trainer:
     @cached_property
     def stepped(self) -> SteppedRollouts:
         """Rollouts that step the game."""
-        run = self.settings.run
-        spec = replace(self.spec, history=run.history) if self.spec else None
-        lanes = lanes_of(self.played, spec, run.workers)
-        rollouts = SteppedRollouts(self.played, self.model, lanes)
+        rollouts = self._step(self.played, self.spec)
         rollouts.pages = {} if self.settings.uses("recall") else None
         rollouts.progress = self._report
         return rollouts
@@ -168,10 +159,12 @@ class Trainer:
         game = evaluation_game_of(self.game)
         if game is None:
             return self.rollouts
+        played = with_history(game, self.settings.run.history)
+        return self._step(played, spec_of(game) if self.spec else None)
+
+    def _step(self, played: Game, spec: GameSpec | None) -> SteppedRollouts:
         run = self.settings.run
-        own = spec_of(game) if self.spec else None
-        spec = replace(own, history=run.history) if own else None
-        played = with_history(game, run.history)
+        spec = replace(spec, history=run.history) if spec else None
         return SteppedRollouts(played, self.model, lanes_of(played, spec, run.workers))
 
     @property
@@ -189,8 +182,6 @@ class Trainer:
 
     def train(self) -> Iterator[Round]:
         """Play, learn and evaluate. Yields each finished round."""
-        if self.phase == "learn":
-            log.warning(INTERRUPTED)
         while self.round < self.settings.run.rounds:
             threads = torch.get_num_threads()
             torch.set_num_threads(self.threads)
@@ -238,12 +229,6 @@ class Trainer:
         transitions = self.learner.learn(learn)
         return self._finish(number, transitions, start)
 
-    def _check_count(self, transitions: Any) -> None:
-        """Refuse what is no number, such as None from a user's learner that returns nothing."""
-        if not isinstance(transitions, (int, np.integer)):
-            cause = f"learner {self.settings.learner.name}: learn returned {transitions!r}"
-            raise InputError(f"{cause}; it must return the number of transitions learned from")
-
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round. An explorer plans again every `replan` episodes."""
         explorer = self.explorer if self.explorer and self.explorer.start(number) else None
@@ -288,10 +273,8 @@ class Trainer:
     def _evaluate(self, number: int) -> list[Evaluation]:
         """Evaluate the replicas by each policy. After the last round, choose the one to deploy."""
         settings = self.settings
-        self.divergence.check(self.model.state(), number)
-        if number == 1:
-            warn_about_missing_words(self.game.name, self.store, settings)
-        self.vocabulary_limit.check(self.game.name, self.store)
+        check_weights(self.model.state(), number, settings.learning_rate)
+        self.warnings.check(self.store)
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
@@ -305,7 +288,9 @@ class Trainer:
         """Evaluate the replicas, and drop what the next round does not need."""
         settings = self.settings
         seconds = time.perf_counter() - start
-        self._check_count(transitions)
+        if not isinstance(transitions, (int, np.integer)):  # a user's learner returns nothing
+            cause = f"learner {settings.learner.name}: learn returned {transitions!r}"
+            raise InputError(f"{cause}; it must return the number of transitions learned from")
         evaluations = self._evaluate(number)
         self.progress.add(number, self.played_steps, time.perf_counter() - start)
         self.learner.forget()
@@ -365,7 +350,11 @@ class Trainer:
         options |= {"recipe": config.get("recipe"), "words": config.get("selected_words")}
         trainer = cls(game, settings, spec=spec if by_name else None, **options)
         run.restore(trainer)
-        _check_rounds(run.folder, before, trainer)
+        if settings.run.rounds < trainer.round:
+            cause = f"the run has {trainer.round} rounds"
+            raise InputError(f"{folder}: {cause}; resume it with more, not {settings.run.rounds}")
+        if names := rescheduled(before, trainer.settings, trainer.round):
+            log.warning(RESCHEDULED, folder, settings.run.rounds, ", ".join(names))
         trainer.folder = run.folder.resolve()
         trainer.home = config.get("folder") or trainer.home
         if trainer.round == settings.run.rounds:
@@ -396,7 +385,7 @@ class Trainer:
             **({"recipe": self.recipe} if self.recipe else {}),
             "settings": self.settings.flat(),
             "folder": self.home,
-            "most_actions": self.model.shape.most_actions,
+            "most_actions": shape.most_actions,
             **({"deployment": self.deployment} if self.deployment else {}),
             **({"vectors": {"sha256": shape.vectors.words.digest}} if shape.vectors else {}),
             **({"sentences": {"sha256": digest}} if digest else {}),
@@ -439,25 +428,8 @@ class Trainer:
             self.scale.restore(state["scale"])
         if state.get("pages"):
             self.stepped.pages = dict(state["pages"])
-        if "progress" in state:  # older runs have none
-            self.progress.restore(state["progress"])
+        self.progress.restore(state["progress"])
         self.round = state["round"]
-
-
-def _check_threads(threads: int, most: int = 1024) -> int:
-    if not 1 <= threads <= most:  # OpenMP crashes with very many
-        raise InputError(f"threads is {threads}; it must be from 1 to {most}")
-    return threads
-
-
-def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
-    """Refuse fewer rounds than are done, and warn if the new number changes past schedules."""
-    done = trainer.round
-    rounds = trainer.settings.run.rounds
-    if rounds < done:
-        raise InputError(f"{folder}: the run has {done} rounds; resume it with more, not {rounds}")
-    if names := rescheduled(before, trainer.settings, done):
-        log.warning(RESCHEDULED, folder, before.run.rounds, ", ".join(names), rounds)
 
 
 def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
