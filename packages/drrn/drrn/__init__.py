@@ -41,9 +41,7 @@ MODULES = {
 __all__ = ["load", "resume", "trainer", *MODULES.values(), *textgames.__all__]  # noqa: PLE0604
 
 
-def trainer(
-    game: Any, *, paper: bool = False, device: str = "cpu", threads: int = 1, **settings: Any
-) -> Trainer:
+def trainer(game: Any, *, paper: bool = False, device: str = "cpu", **settings: Any) -> Trainer:
     """Return a trainer for a game.
 
     Args:
@@ -52,7 +50,6 @@ def trainer(
         paper: Use the paper's settings instead of the strong recipe (`drrn.settings.STRONG`) where
             neither you nor the game set them.
         device: The PyTorch device.
-        threads: Threads that PyTorch uses while training; more than one rarely helps.
         **settings: The settings of `drrn train`.
 
     Raises:
@@ -72,7 +69,7 @@ def trainer(
     opened, spec = open_game(game)
     all_settings = settings_for_game(opened, settings, paper=paper)
     recipe = recipe_name(paper=paper)
-    return Trainer(opened, all_settings, device, spec=spec, recipe=recipe, threads=threads)
+    return Trainer(opened, all_settings, device, spec=spec, recipe=recipe)
 
 
 def load(run: str | Path, *, device: str = "cpu", sentences: str | None = None) -> Agent:
@@ -83,12 +80,7 @@ def load(run: str | Path, *, device: str = "cpu", sentences: str | None = None) 
 
 
 def resume(
-    run: str | Path,
-    game: Any = None,
-    *,
-    device: str = "cpu",
-    threads: int = 1,
-    rounds: int | None = None,
+    run: str | Path, game: Any = None, *, device: str = "cpu", rounds: int | None = None
 ) -> Trainer:
     """Return a trainer that continues the run in a folder.
 
@@ -96,7 +88,6 @@ def resume(
         run: The folder.
         game: The game, if the run was started with an object instead of a name or a path.
         device: The PyTorch device.
-        threads: Threads that PyTorch uses while training.
         rounds: The total number of rounds, to extend the run.
     """
     from drrn.runs.trainer import Trainer
@@ -104,8 +95,7 @@ def resume(
 
     opened, spec = (None, None) if game is None else open_game(game)
     changes = {} if rounds is None else {"rounds": rounds}
-    options = {"device": device, "threads": threads}
-    return Trainer.resume(run, opened, spec=spec, changes=changes, **options)
+    return Trainer.resume(run, opened, spec=spec, changes=changes, device=device)
 
 
 def __dir__() -> list[str]:

@@ -118,12 +118,6 @@ def test_runs_are_compared_by_a_table_and_a_chart(folder, tmp_path, capsys):
     assert second["low"] <= second["difference"] <= second["high"]
 
 
-def test_compare_writes_no_chart_without_the_option(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["compare", str(folder / "one")]) == 0
-    assert "one" in capsys.readouterr().out and list(tmp_path.iterdir()) == []
-
-
 def test_the_errors_for_runs_that_cannot_be_compared_are_one_sentence(folder, capsys):
     for arguments, message in (
         ([str(folder / "one"), str(folder / "third"), "--out", "x"], "runs of one game"),

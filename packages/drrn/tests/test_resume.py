@@ -7,8 +7,6 @@ import pytest
 
 import drrn
 from drrn.runs.run import Run
-from drrn.runs.trainer import rescheduled
-from drrn.settings import Settings
 from tests.commands import main
 from tests.runs import FEW, resume_command, train
 
@@ -52,44 +50,16 @@ def test_the_new_number_of_rounds_survives_an_interrupt(tale, tmp_path, monkeypa
 
 
 def test_a_warning_names_the_schedules_that_depend_on_the_number_of_rounds(tale, tmp_path, caplog):
-    command = [
-        "train",
-        str(tale),
-        "--out",
-        str(tmp_path / "run"),
-        "--updates",
-        "2",
-        "--batch-size",
-        "4",
-        *FEW,
-    ]
-    assert main(command) == 0
+    few = ["--updates", "2", "--batch-size", "4", *FEW]
+    assert main(["train", str(tale), "--out", str(tmp_path / "run"), *few]) == 0
     assert main([*resume_command(tmp_path / "run"), "--rounds", "6"]) == 0
     (message,) = [record.getMessage() for record in caplog.records]
-    assert (
-        "started with rounds = 3, which determines alpha_start, rate_end, optimism_share" in message
-    )
-    assert "started with rounds = 6" in message
-
-
-def test_rescheduled_names_schedules_that_differ_in_a_finished_round():
-    short, long = (
-        Settings.from_flat(rounds=rounds, exploration="optimism", optimism_share=0.5)
-        for rounds in (4, 8)
-    )
-    assert rescheduled(short, long, done=2) == []
-    assert rescheduled(short, long, done=3) == ["optimism_share"]
-    assert rescheduled(Settings.from_flat(rounds=4), Settings.from_flat(rounds=8), done=4) == []
+    assert "started with 6 rounds (alpha_start, rate_end, optimism_share)" in message
 
 
 def test_a_run_is_saved_and_resumed_from_python(tale, tmp_path):
-    settings: dict[str, Any] = {
-        "paper": True,
-        "hidden": 6,
-        "episodes_per_round": 8,
-        "evaluation_episodes": 4,
-        "replicas": 2,
-    }
+    settings: dict[str, Any] = {"paper": True, "hidden": 6, "episodes_per_round": 8}
+    settings |= {"evaluation_episodes": 4, "replicas": 2}
     trainer = drrn.trainer(str(tale), rounds=1, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")

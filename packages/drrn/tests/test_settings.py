@@ -1,9 +1,6 @@
 """Settings: groups, checks, settings without effect, the two recipes, schedules."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import fields
 from typing import Any, ClassVar
 
@@ -81,16 +78,6 @@ def test_a_retired_setting_is_ignored_at_its_recorded_value_and_rejected_at_anot
     assert difference({**RETIRED, "hidden": 100}, {"hidden": 100}) is None
     message = difference({**RETIRED, "clip": 1.0}, {"hidden": 100})
     assert message is not None and "clip" in message
-
-
-def test_settings_are_checked_without_pytorch_and_without_the_users_module(tmp_path):
-    (tmp_path / "loud.py").write_text("raise SystemExit('imported')")
-    code = "import sys; from drrn.settings import Settings; "
-    code += "Settings.from_flat(model='loud:Model', interaction='a.b:c'); "
-    code += "assert 'torch' not in sys.modules"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment)
-    assert process.returncode == 0
 
 
 # --- values
@@ -382,14 +369,6 @@ def test_the_recipe_of_a_config_or_of_a_resumed_run_stays(tale, tmp_path, capsys
     assert "--paper" in capsys.readouterr().err
 
 
-def test_help_has_the_values_of_both_recipes(capsys):
-    with pytest.raises(SystemExit):
-        main(["train", "--help-all"])
-    output = " ".join(capsys.readouterr().out.split())
-    for words in ("(strong: 0.98; paper: 0.9)", "(strong: on; paper: off)", "--no-keep"):
-        assert words in output
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_trained_by_the_strong_recipe(fork, model):
     learner = LEARNERS[MODELS.index(model) % len(LEARNERS)]
@@ -427,12 +406,6 @@ def test_alpha_changes_geometrically_over_three_quarters_of_the_rounds(settings,
 def test_the_learning_rate_falls_linearly_over_the_last_three_tenths(settings, rates):
     settings = Settings.from_flat(settings, rounds=11)
     assert [settings.learning_rate_at(n) for n in (1, 8, 9, 10, 11)] == pytest.approx(rates)
-
-
-def test_a_single_round_has_the_first_value_of_each_schedule():
-    ends = {"alpha": 2.0, "alpha_start": 0.5, "learning_rate": 0.5, "rate_end": 0.1}
-    settings = Settings.from_flat(ends, rounds=1)
-    assert settings.alpha_at(1) == 0.5 and settings.learning_rate_at(1) == 0.5
 
 
 @pytest.mark.parametrize(

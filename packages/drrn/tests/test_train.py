@@ -49,12 +49,6 @@ def test_a_replica_among_three_has_the_q_values_it_has_alone(fork, settings):
         assert q[0][2] == pytest.approx(q[1][0], abs=1e-4)
 
 
-def test_another_seed_gives_other_weights(fork):
-    first, _ = run_training(fork, seed=0)
-    second, _ = run_training(fork, seed=10)
-    assert not np.allclose(first.model.state()["table state"], second.model.state()["table state"])
-
-
 @pytest.mark.parametrize(
     "model",
     [
@@ -80,22 +74,6 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
     last = rounds[-1].mean("greedy_final_reward")
     assert last == 10 >= first
     assert rounds[-1].mean("softmax_final_reward") > 8
-
-
-@pytest.mark.parametrize(
-    "extra", [pytest.param({"optimiser": "adam"}, marks=pytest.mark.full), {"n_steps": 2}], ids=str
-)
-def test_an_agent_learns_with_other_options(fork, extra):
-    settings = {
-        "hidden": 20,
-        "rounds": 8,
-        "episodes_per_round": 40,
-        "epochs": 4,
-        "alpha": 0.5,
-        "batch_size": 8,
-    }
-    _, rounds = run_training(fork, **{**settings, "learning_rate": 0.01, **extra})
-    assert rounds[-1].mean("greedy_final_reward") == 10
 
 
 def test_a_negative_learning_rate_does_not_learn(fork, monkeypatch):
@@ -143,15 +121,6 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
     for a, b in zip(one[2:], two[2:], strict=True):
         column = "softmax_final_reward"
         assert abs(a.mean(column) - b.mean(column)) < 1.0 + a.sd(column) + b.sd(column)
-
-
-def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
-    twee = ":: Start\n<<if random(0, 1)>>Alive.\n\n[[go|E]]<<else>>Dead.<<endif>>\n\n:: E\nEnd.\n"
-    rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
-    for wrap, model in ((Stepped, "drrn"), (lambda game: game, "max-action")):
-        game = wrap(story(twee, rules))
-        _, rounds = run_training(game, model=model, evaluation_episodes=400, rounds=1)
-        assert rounds[0].mean("softmax_final_reward") == pytest.approx(2.5, abs=1.2)
 
 
 UNIFORM = policy_of("softmax", alpha=0.0)

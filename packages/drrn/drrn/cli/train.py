@@ -79,7 +79,7 @@ def resumed_run(options: argparse.Namespace) -> Iterator[tuple[Trainer, Run]]:
 
 def _trainer_options(options: argparse.Namespace) -> dict[str, Any]:
     progress = terminal.counter("states", MOST_STATES)
-    return {"device": options.device, "threads": options.threads, "progress": progress}
+    return {"device": options.device, "progress": progress}
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:

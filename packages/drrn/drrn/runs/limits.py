@@ -2,14 +2,14 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.settings import PAPER, ModelSettings, Settings
-from drrn.text import Store, Vocabulary
+from drrn.settings import PAPER, Settings
+from drrn.text import Store
 from textgames.errors import InputError
 
 log = logging.getLogger("textgames")
@@ -19,11 +19,8 @@ SIZES = (
     "hidden layers action_hidden embedding replicas batch_size episodes_per_round "
     "evaluation_episodes workers"
 ).split()
-NO_WORDS = (
-    "%s: its %s have no letters or digits, so the model cannot distinguish them (the model table "
-    "can)"
-)
 FULL = "%s: its %s have %d different words, the most that a model reads: new ones are ignored"
+NO_WORDS = "%s: its %s have no letters or digits, so the model cannot distinguish them"
 
 
 def check_memory(settings: Settings, store: Store | None = None) -> None:
@@ -70,33 +67,18 @@ def check_weights(weights: Mapping[str, NDArray[Any]], number: int, learning_rat
             raise InputError(f"learning diverged in round {number}: {what}; {cure}")
 
 
-class WordWarnings:
-    """Warns once for pages and once for actions without words, or with too many."""
-
-    def __init__(self, name: str, model: ModelSettings) -> None:
-        self.name = name
-        self.model = model
-        self.warned: set[str] = set()
-
-    def check(self, store: Store) -> None:
-        """Check the words after a round. A game without actions is refused."""
-        if not len(store.actions):
-            cause = "its first page has no actions, so there is nothing to learn"
-            raise InputError(f"{self.name}: {cause}")
-        for side, vocabulary in self._sides(store):
-            if side not in self.warned and (vocabulary.full or not len(vocabulary)):
-                self.warned.add(side)
-                if vocabulary.full:
-                    log.warning(FULL, self.name, side, len(vocabulary))
-                else:
-                    log.warning(NO_WORDS, self.name, side)
-
-    def _sides(self, store: Store) -> Iterator[tuple[str, Vocabulary]]:
-        """Yield the name and the vocabulary of each side that the model reads by words."""
-        sides = (("pages", store.states), ("actions", store.actions))
-        for (side, texts), encoder in zip(sides, self.model.encoders, strict=True):
-            if encoder != "sentence" and self.model.name != "table":
-                yield side, texts.vocabulary
+def check_words(name: str, store: Store, settings: Settings) -> None:
+    """Warn if a model that reads words has none or too many. A game without actions is refused."""
+    if not len(store.actions):
+        raise InputError(f"{name}: its first page has no actions, so there is nothing to learn")
+    sides = {"pages": store.states.vocabulary, "actions": store.actions.vocabulary}
+    for (side, words), encoder in zip(sides.items(), settings.model.encoders, strict=True):
+        if encoder == "sentence" or settings.model.name == "table":
+            continue
+        if not len(words):
+            log.warning(NO_WORDS, name, side)
+        elif words.full:
+            log.warning(FULL, name, side, len(words))
 
 
 def _memory() -> int:

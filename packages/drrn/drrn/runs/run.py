@@ -220,13 +220,9 @@ class Run:
         for run in (other, self):
             run.round(number)
             run.check(ROWS)
-        game = other.config["game"]
-        mine = self.config["game"]
-        if mine["sha256"] != game["sha256"]:
-            is_version = mine["title"] == game["title"]
-            what = "another version of it" if is_version else f'"{mine["title"]}"'
-            both = f'{other.folder} learned "{game["title"]}", {self.folder} learned {what}'
-            raise InputError(f"{both}; compare runs of one game")
+        if self.config["game"]["sha256"] != other.config["game"]["sha256"]:
+            cause = f"{self.folder} and {other.folder} learned different games"
+            raise InputError(f"{cause}; compare runs of one game")
         return difference_of(other.round(number).values(column), self.round(number).values(column))
 
     def check(self, *names: str) -> None:

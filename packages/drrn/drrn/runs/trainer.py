@@ -27,7 +27,7 @@ from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.survey import choose
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
-from drrn.runs.limits import WordWarnings, check_memory, check_weights
+from drrn.runs.limits import check_memory, check_weights, check_words
 from drrn.runs.progress import Progress
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
@@ -35,12 +35,13 @@ from drrn.settings import POLICIES, Settings
 from drrn.text import State, Store
 from textgames.compiled.history import with_history
 from textgames.errors import InputError
-from textgames.game.contract import Game, another, evaluation_game_of, fingerprint_of, step_limit_of
+from textgames.game.contract import Game, evaluation_game_of, fingerprint_of, step_limit_of
 from textgames.openers import GameSpec, spec_of
 from textgames.wording import counted
 
 log = logging.getLogger("textgames")
 
+SCHEDULES = ("alpha_start", "rate_end", "optimism_share")  # they depend on the number of rounds
 RESCHEDULED = "%s: results will differ from those of a run that is started with %d rounds (%s)"
 Parts = Iterator[list[Steps]]  # some episodes of a round, by replica
 
@@ -58,7 +59,6 @@ class Trainer:
         spec: Opens the game again, in other processes and in resumed runs. None for a game that
             was given as an object.
         recipe: Where the default settings come from ("strong" or "paper"), for config.json.
-        threads: Threads that PyTorch uses (more than one rarely helps: matrices are small).
         progress: Called with the number of states found while the game is compiled.
         words: The words of pages to read, if they were selected before (`select_words`).
 
@@ -86,14 +86,10 @@ class Trainer:
         *,
         spec: GameSpec | None = None,
         recipe: str | None = None,
-        threads: int = 1,
         progress: Callable[[int], None] | None = None,
         words: Sequence[str] | None = None,
     ) -> None:
         check_memory(settings)
-        if not 1 <= threads <= 1024:  # OpenMP crashes with very many
-            raise InputError(f"threads is {threads}; it must be from 1 to 1024")
-        self.threads = threads
         self.game = game
         self.settings, self.words = choose(settings, game, words)
         self.spec = spec
@@ -119,7 +115,6 @@ class Trainer:
         for replica in range(run.replicas):
             self.model.meet(replica, states, actions)
         self.learner = build_learner(self.model, settings)
-        self.warnings = WordWarnings(self.game.name, settings.model)
         optimistic = settings.exploration.name == "optimism"
         factor = self.learner.alpha_factor
         self.explorer = Optimism(settings, self.store, factor) if optimistic else None
@@ -184,7 +179,7 @@ class Trainer:
         """Play, learn and evaluate. Yields each finished round."""
         while self.round < self.settings.run.rounds:
             threads = torch.get_num_threads()
-            torch.set_num_threads(self.threads)
+            torch.set_num_threads(1)  # matrices are small
             try:
                 finished = self._train_round(self.round + 1)
             finally:
@@ -274,7 +269,8 @@ class Trainer:
         """Evaluate the replicas by each policy. After the last round, choose the one to deploy."""
         settings = self.settings
         check_weights(self.model.state(), number, settings.learning_rate)
-        self.warnings.check(self.store)
+        if number in (1, settings.run.rounds):
+            check_words(self.game.name, self.store, settings)
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
@@ -329,7 +325,7 @@ class Trainer:
             game: The game, if it cannot be opened by its name.
             spec: The spec of `game`, if it was opened by name.
             changes: Settings to change, such as the number of rounds.
-            **options: `device`, `threads` and `progress` of `Trainer`.
+            **options: `device` and `progress` of `Trainer`.
 
         Raises:
             InputError: There is no such run, a file is damaged, or the game has changed.
@@ -340,8 +336,6 @@ class Trainer:
         if game is None:
             spec = spec_from(run.folder, config)
             game = spec.open()
-        elif by_name and spec is None and another(game) is None:
-            raise InputError(f"{folder}: the run opened its game by name; leave out the game")
         if config["game"]["sha256"] != fingerprint_of(game):
             raise InputError(f"{folder}: the game has changed since the run began; start a new run")
         check_vectors(run.folder, config)
@@ -353,8 +347,9 @@ class Trainer:
         if settings.run.rounds < trainer.round:
             cause = f"the run has {trainer.round} rounds"
             raise InputError(f"{folder}: {cause}; resume it with more, not {settings.run.rounds}")
-        if names := rescheduled(before, trainer.settings, trainer.round):
-            log.warning(RESCHEDULED, folder, settings.run.rounds, ", ".join(names))
+        schedules = [name for name in SCHEDULES if settings.uses(name) and settings.flat()[name]]
+        if before.run.rounds != settings.run.rounds and schedules:
+            log.warning(RESCHEDULED, folder, settings.run.rounds, ", ".join(schedules))
         trainer.folder = run.folder.resolve()
         trainer.home = config.get("folder") or trainer.home
         if trainer.round == settings.run.rounds:
@@ -430,14 +425,3 @@ class Trainer:
             self.stepped.pages = dict(state["pages"])
         self.progress.restore(state["progress"])
         self.round = state["round"]
-
-
-def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
-    """The settings whose schedule differs in a finished round."""
-
-    def differs(at: Callable[[Settings, int], float]) -> bool:
-        return any(at(before, number) != at(after, number) for number in range(1, done + 1))
-
-    names = ("alpha_start", "rate_end", "optimism_share")
-    schedules = (Settings.alpha_at, Settings.learning_rate_at, Settings.explores_at)
-    return [name for name, at in zip(names, schedules, strict=True) if differs(at)]
