@@ -14,21 +14,7 @@ if TYPE_CHECKING:
     from drrn.runs.run import Run as Run
     from drrn.runs.trainer import Trainer as Trainer
     from drrn.settings import Settings as Settings
-    from textgames import Compiled as Compiled
-    from textgames import Enumerable as Enumerable
-    from textgames import Game as Game
-    from textgames import GymnasiumGame as GymnasiumGame
-    from textgames import InputError as InputError
-    from textgames import Observation as Observation
-    from textgames import StoryDefaults as StoryDefaults
-    from textgames import best as best
-    from textgames import check_game as check_game
-    from textgames import compile_game as compile_game
-    from textgames import make as make
-    from textgames import play_episodes as play_episodes
-    from textgames import random_policy as random_policy
-    from textgames import solve_game as solve_game
-    from textgames import trust as trust
+    from textgames import *  # noqa: F403
 
 # Names by the module that defines them. Each is imported on first use, so that `import drrn` does
 # not load PyTorch. The names of `textgames` are also names of `drrn`.

@@ -242,21 +242,6 @@ def test_a_full_disk_leaves_the_last_good_file(run, monkeypatch):
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
 
 
-@pytest.mark.parametrize("last", [3, 12])
-def test_a_deleted_folder_is_named_in_the_error(tale, tmp_path, monkeypatch, capsys, last):
-    numbers = iter(range(1, 100))
-
-    def write(path, data):
-        if next(numbers) == last:
-            shutil.rmtree(path.parent)
-        write_atomically(path, data)
-
-    monkeypatch.setattr(storage, "write_atomically", write)
-    assert train(tale, tmp_path / "gone") == 2
-    error = capsys.readouterr().err
-    assert str(tmp_path / "gone") in error and error.count("\n") == 1
-
-
 # --- files of other runs and of strangers
 
 FOREIGN = [

@@ -8,7 +8,7 @@ import pytest
 
 import drrn
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.progress import Progress
+from drrn.runs.scores import Progress
 from drrn.settings import Settings
 from tests.commands import main
 from tests.episodes import steps_of

@@ -157,18 +157,3 @@ def test_best_is_greedy_where_pages_recur_and_pay(kind):
     rollouts = rollouts_of(drrn.make("diagnostic:recurring/1"), kind, {"Sweep.": 0.1})
     summary = summarise(play(rollouts, policy_of("best", 1.0), 20))
     assert summary.mean_return == 20  # of 100 steps: sweeping pays at dawn
-
-
-def test_play_episodes_calls_begin_of_the_policy_for_each_episode(fork):
-    class Counting:
-        episodes = 0
-
-        def begin(self):
-            self.episodes += 1
-
-        def __call__(self, observation):
-            return observation.actions.index("Stay in.")
-
-    policy = Counting()
-    steps = [episode.steps for episode in drrn.play_episodes(fork, policy, 4, seed=0)]
-    assert steps == [1, 1, 1, 1] and policy.episodes == 4

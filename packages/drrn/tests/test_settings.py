@@ -16,7 +16,6 @@ from drrn.runs.config import recommended_settings
 from drrn.settings import (
     ENCODERS,
     GROUPS,
-    LEARNERS,
     MODELS,
     PAPER,
     RETIRED,
@@ -275,14 +274,6 @@ def test_published_rows_have_the_settings_of_the_plan(game):
         assert difference({key: actual[key] for key in actual if key in plan}, plan) is None, name
 
 
-def test_a_setting_of_all_jobs_is_accepted_for_models_that_do_not_use_it():
-    game = drrn.make("long-watch")
-    scale = Scale(overrides={"phrases": True})
-    assert settings_of("long-watch", VARIANTS["table"], game, scale).model.phrases
-    with pytest.raises(InputError, match="embedding"):
-        settings_of("long-watch", VARIANTS["table"], game, Scale(overrides={"embedding": 8}))
-
-
 # --- recipes
 
 BY_Q: dict[str, Any] = {
@@ -367,15 +358,6 @@ def test_the_recipe_of_a_config_or_of_a_resumed_run_stays(tale, tmp_path, capsys
     assert "--paper" in capsys.readouterr().err
     assert main(["train", "--resume", "nowhere", "--paper"]) == 2
     assert "--paper" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_every_model_is_trained_by_the_strong_recipe(fork, model):
-    learner = LEARNERS[MODELS.index(model) % len(LEARNERS)]
-    small: dict[str, Any] = {"rounds": 1, "episodes_per_round": 6, "evaluation_episodes": 2}
-    small |= {"updates": 5} if learner == "returns" else {}
-    trainer = drrn.trainer(fork, model=model, learner=learner, replicas=1, **small)
-    assert len(list(trainer.train())) == 1
 
 
 # --- schedules

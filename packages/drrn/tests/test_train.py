@@ -76,13 +76,6 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
     assert rounds[-1].mean("softmax_final_reward") > 8
 
 
-def test_a_negative_learning_rate_does_not_learn(fork, monkeypatch):
-    monkeypatch.setattr(Settings, "learning_rate", -0.01)
-    settings = {"hidden": 20, "rounds": 4, "episodes_per_round": 40, "epochs": 5, "alpha": 0.5}
-    _, rounds = run_training(fork, batch_size=8, **settings)
-    assert not rounds[-1].mean("softmax_final_reward") >= 5
-
-
 def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
     """Each step pays -1: Q is -1 / (1 - γ), and would be about -1 if the limit were an ending."""
     twee = ":: Start\nHere it is white.\n\n[[Cross.|There]]\n\n:: There\nThere it is black.\n\n[[Return.|Start]]\n"

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.learning.fast.q_learning import FastQLearning
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.commands import main
@@ -98,30 +97,6 @@ def test_a_game_without_copies_plays_one_episode_at_a_time():
     assert len(rounds) == 2 and rounds[0].evaluations[0].summary.endings == {"the end": 6}
 
 
-@pytest.mark.full
-def test_a_truncated_episode_bootstraps():
-    """Each step costs 1 and no episode ends: the value of a page is -1 / (1 - γ)."""
-
-    class Circles(CommandsEnv):
-        def _commands(self):
-            return [f"go to the {room}" for room in ("cellar", "attic") if room != self.room]
-
-    settings: dict[str, Any] = {
-        "model": "table",
-        "rounds": 60,
-        "episodes_per_round": 4,
-        "discount": 0.5,
-        "learning_rate": 0.3,
-    }
-    trainer = drrn.trainer(
-        Circles(limit=5), paper=True, replicas=1, evaluation_episodes=3, epochs=5, **settings
-    )
-    *_, last = trainer.train()
-    assert all(e.measures["stopped"] == 1 and e.summary.mean_steps == 5 for e in last.evaluations)
-    q = trainer.agent.ask("You are in the cellar.", ["go to the attic"])
-    assert q == pytest.approx(-2.0, abs=0.05)
-
-
 INVALID: list[tuple[Any, str]] = [
     ("a text", "Observation, not str"),
     (("here", "go"), "actions .*, not 'go'"),
@@ -164,7 +139,8 @@ def test_copies_that_are_the_same_object_are_rejected():
             return self
 
     with pytest.raises(
-        drrn.InputError, match=r"walk: another\(\) must return a new game each time"
+        drrn.InputError,
+        match=r"walk: another\(\), or its factory, must return a new game each time",
     ):
         drrn.trainer(Same(), paper=True, **SMALL)
 
@@ -193,28 +169,6 @@ def test_an_interrupted_round_is_learned_once():
     transitions = [result.transitions for result in trainer.train()]
     assert transitions == [result.transitions for result in whole.train()]
     assert same_weights(trainer, whole) and not trainer.phase
-
-
-@pytest.mark.full
-def test_a_model_with_a_fixed_number_of_outputs_has_at_least_those_of_the_first_page():
-    class Wide(Walk):
-        doors = (30, 30)  # on the first page, and on the others
-
-        def step(self, index):
-            return super().step(index % 2)
-
-        def current_page(self):
-            page = super().current_page()
-            doors = range(self.doors[self.stone > 0])
-            actions = tuple(f"Door {number}." for number in doors) if page.actions else ()
-            return Observation(page.text, actions, page.reward)
-
-    class Wider(Wide):
-        doors = (2, 21)
-
-    assert list(drrn.trainer(Wide(), paper=True, model="max-action", **SMALL).train())
-    with pytest.raises(drrn.InputError, match="21 actions, but the model has 20 outputs"):
-        list(drrn.trainer(Wider(), paper=True, model="max-action", **SMALL).train())
 
 
 ODD_GAMES = """
@@ -256,32 +210,6 @@ def test_a_game_whose_first_page_has_no_actions_is_refused(import_folder, capsys
     (import_folder / "odd.py").write_text(ODD_GAMES)
     assert main(["train", "odd:NoActions", *TRAIN]) == 2
     assert "first page has no actions" in capsys.readouterr().err
-
-
-# --- learners
-
-
-class Lazy(FastQLearning):
-    """Q-learning that learns only in the first round."""
-
-    def learn(self, generators):
-        self.rounds = getattr(self, "rounds", 0) + 1
-        return super().learn(generators) if self.rounds == 1 else 0
-
-
-def test_a_users_learner_is_named_by_its_module(fork):
-    lazy = drrn.trainer(
-        fork,
-        paper=True,
-        learner="packages.drrn.tests.test_training_own_games:Lazy",
-        **{**SMALL, "rounds": 3},
-    )
-    once = drrn.trainer(fork, paper=True, **{**SMALL, "rounds": 1})
-    assert [result.transitions > 0 for result in lazy.train()] == [True, False, False]
-    list(once.train())
-    assert same_weights(lazy, once)
-    with pytest.raises(drrn.InputError, match="must be a class or a function of"):
-        drrn.trainer(fork, paper=True, learner="tests.sample_games:__doc__", **SMALL)
 
 
 # --- from the command line

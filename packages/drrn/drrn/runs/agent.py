@@ -247,7 +247,7 @@ class Agent:
             compiled = self.recall.game(compiled) if self.recall else compiled
             rollouts = compiled_rollouts(compiled, self.model, self.model.store.scratch())
         else:
-            lanes = lanes_of(opened, replace(spec, history=run.history) if spec else None, workers)
+            lanes = lanes_of(opened, spec, workers, run.history)
             rollouts = SteppedRollouts(opened, self.model, lanes)
             rollouts.recall = self.recall
             rollouts.in_order = in_order

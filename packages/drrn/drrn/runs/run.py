@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, record_start, spec_from
-from drrn.runs.progress import Progress, read_progress
 from drrn.runs.storage import CHECKPOINT, CONFIG, HASHES, LEARNING, PROGRESS, ROWS, SCORES
 from drrn.settings import POLICIES, Settings
 from textgames.errors import InputError, require
@@ -59,7 +58,7 @@ class Trainable(Protocol):
     settings: Settings
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
-    progress: Progress
+    progress: scores.Progress
 
     def train(self) -> Iterator[scores.Round]: ...
     def config(self) -> dict[str, Any]: ...
@@ -147,7 +146,7 @@ class Run:
 
     def rows(self) -> list[scores.Row]:
         """The rows of evaluations.csv."""
-        return scores.read_rows(self.folder / ROWS)
+        return storage.read_rows(self.folder / ROWS, scores.COLUMNS)
 
     def rounds(self) -> list[scores.RoundScores]:
         """The scores of each finished round."""
@@ -155,8 +154,9 @@ class Run:
         return scores.rounds_of(rows, self.settings, self.progress())
 
     def progress(self) -> list[scores.Row]:
-        """The rows of progress.csv."""
-        return read_progress(self.folder / PROGRESS)
+        """The rows of progress.csv, if any."""
+        path = self.folder / PROGRESS
+        return storage.read_rows(path, scores.PROGRESS_COLUMNS) if path.exists() else []
 
     def round(self, number: int | None = None) -> scores.RoundScores:
         """The scores of a round, by default of the last."""
@@ -307,7 +307,7 @@ class Run:
         from drrn.runs import tensors
 
         files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
-        files[PROGRESS] = trainer.progress.csv_bytes()
+        files[PROGRESS] = storage.csv_bytes(scores.PROGRESS_COLUMNS, trainer.progress.rows)
         if record:
             files[LEARNING] = json_bytes(record.as_json())
         files[CHECKPOINT] = tensors.checkpoint_bytes(trainer.state())

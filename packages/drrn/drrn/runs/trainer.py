@@ -4,7 +4,6 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,8 @@ from drrn.playing.survey import choose
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import check_memory, check_weights, check_words
-from drrn.runs.progress import Progress
 from drrn.runs.run import Run
-from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
+from drrn.runs.scores import Progress, Round, Row, compiled_or_none, evaluation_rows, rounds_of
 from drrn.settings import POLICIES, Settings
 from drrn.text import State, Store
 from textgames.compiled.history import with_history
@@ -119,14 +117,10 @@ class Trainer:
         factor = self.learner.alpha_factor
         self.explorer = Optimism(settings, self.store, factor) if optimistic else None
         self.scale = RewardScale(run.replicas) if settings.exploration.alpha_relative else None
-        self.rollouts: Rollouts
-        if self.compiled is None:
-            self.rollouts = self.stepped
-        else:
-            self.rollouts = compiled_rollouts(self.compiled, self.model)
-            if run.workers > 1:
-                name = self.game.name
-                log.warning("%s is compiled, so %d workers have no effect", name, run.workers)
+        compiled = self.compiled
+        self.rollouts: Rollouts = (
+            compiled_rollouts(compiled, self.model) if compiled is not None else self.stepped
+        )
         self.progress = Progress(settings, step_limit_of(self.played))
 
     def _most_actions(self) -> int:
@@ -159,8 +153,8 @@ class Trainer:
 
     def _step(self, played: Game, spec: GameSpec | None) -> SteppedRollouts:
         run = self.settings.run
-        spec = replace(spec, history=run.history) if spec else None
-        return SteppedRollouts(played, self.model, lanes_of(played, spec, run.workers))
+        lanes = lanes_of(played, spec, run.workers, run.history)
+        return SteppedRollouts(played, self.model, lanes)
 
     @property
     def agent(self) -> Agent:
