@@ -23,16 +23,8 @@ def folder(tmp_path_factory):
         (folder / f"{name}.twee").write_text(text)
         (folder / f"{name}.toml").write_text(f'story = "{name}.twee"\n' + REWARDS)
     train(folder / "tale.toml", folder / "one", "--rounds", "2")
-    train(
-        folder / "tale.toml",
-        folder / "more/two",
-        "--rounds",
-        "1",
-        "--seed",
-        "7",
-        "--model",
-        "linear",
-    )
+    other = "--rounds 1 --seed 7 --model linear".split()
+    train(folder / "tale.toml", folder / "more/two", *other)
     train(folder / "other.toml", folder / "third", "--rounds", "1", "--replicas", "1")
     return folder
 
@@ -54,10 +46,8 @@ def test_runs_are_listed_with_scores_rounds_and_state(folder, capsys):
     assert set(one["scores"]) == {"softmax", "greedy", "best"} and one["seed"] == 0
     assert main(["runs", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert (
-        lines[0].split() == "run game model replicas rounds softmax greedy best when state".split()
-    )
-    assert len(lines) == 4
+    header = "run game model replicas rounds softmax greedy best when state"
+    assert lines[0].split() == header.split() and len(lines) == 4
 
 
 def test_listing_runs_imports_neither_numpy_nor_pytorch(folder):

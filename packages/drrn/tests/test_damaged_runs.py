@@ -245,34 +245,24 @@ def test_a_full_disk_leaves_the_last_good_file(run, monkeypatch):
 # --- files of other runs and of strangers
 
 FOREIGN = [
-    ([], ["--layers", "1"], "another model"),
-    ([], ["--hidden", "5"], "another run"),
-    (["--matches"], ["--matches", "--replicas", "3"], "another run"),
+    ("grey", [], ["--layers", "1"], "another model"),
+    ("grey", [], ["--hidden", "5"], "another run"),
+    ("grey", ["--matches"], ["--matches", "--replicas", "3"], "another run"),
+    ("green", [], [], "another game"),  # as many words and texts
 ]
 
 
-@pytest.mark.parametrize(("mine", "theirs", "message"), FOREIGN, ids=str)
-def test_weights_of_another_run_are_rejected(tale, tmp_path, mine, theirs, message, capsys):
-    train(tale, tmp_path / "one", "--rounds", "1", *mine)
-    train(tale, tmp_path / "two", "--rounds", "1", *theirs)
-    check_files_of_another(tmp_path / "one", tmp_path / "two", message, capsys)
-
-
-def test_weights_of_another_story_are_rejected(tale, tmp_path, capsys):
+@pytest.mark.parametrize(("colour", "mine", "theirs", "message"), FOREIGN, ids=str)
+def test_weights_of_another_run_are_refused(tale, tmp_path, colour, mine, theirs, message, capsys):
     other = tmp_path / "other.toml"
     other.write_text('story = "other.twee"\n' + REWARDS)
-    other.with_suffix(".twee").write_text(FORK.replace("grey", "green"))  # as many words and texts
-    train(tale, tmp_path / "one", "--rounds", "1")
-    train(other, tmp_path / "two", "--rounds", "1")
-    check_files_of_another(tmp_path / "one", tmp_path / "two", "another game", capsys)
-
-
-def check_files_of_another(mine, theirs, message, capsys):
-    """Copy the weights of another run, with a manifest that lists them; both commands refuse."""
+    other.with_suffix(".twee").write_text(FORK.replace("grey", colour))
+    train(tale, tmp_path / "one", "--rounds", "1", *mine)
+    train(other if colour == "green" else tale, tmp_path / "two", "--rounds", "1", *theirs)
     for name in ("model.safetensors", "checkpoint.safetensors"):
-        (mine / name).write_bytes((theirs / name).read_bytes())
-    rehash(mine)
-    for command in (ask_command(mine), resume_command(mine)):
+        (tmp_path / "one" / name).write_bytes((tmp_path / "two" / name).read_bytes())
+    rehash(tmp_path / "one")
+    for command in (ask_command(tmp_path / "one"), resume_command(tmp_path / "one")):
         capsys.readouterr()
         assert main(command) == 2
         error = capsys.readouterr().err

@@ -13,7 +13,6 @@ from drrn.runs.run import Run
 from drrn.settings import Settings
 from tests.commands import main
 from tests.runs import results_of, resume_command, same_results, train
-from tests.source_code import ROOT
 from textgames import registry
 from textgames.errors import InputError
 
@@ -131,15 +130,8 @@ def _prepare(model):
 
 scaled = Interaction(lambda model, s, a: model.weights["own scale"] * inner(model, s, a), _prepare)
 '''
-ASK = [
-    "--state",
-    "The sea is grey and the wind is north.",
-    "--action",
-    "Go out.",
-    "--action",
-    "Stay in.",
-    "--json",
-]
+STATE = "The sea is grey and the wind is north."
+ASK = ["--state", STATE, "--action", "Go out.", "--action", "Stay in.", "--json"]
 
 
 @pytest.mark.parametrize(
@@ -173,14 +165,11 @@ def test_a_run_with_a_users_model_opens_from_any_folder(import_folder, tale, tmp
     (import_folder / "own.py").write_text(OWN)
     assert train(tale, import_folder / "run", "--model", "own:Own", "--rounds", "1") == 0
     command = [sys.executable, "-m", "drrn", "ask", str(import_folder / "run"), *ASK]
-    root = {"PYTHONPATH": str(ROOT)}
-    process = subprocess.run(
-        command,
-        cwd=tmp_path_factory.mktemp("elsewhere"),
-        env={**os.environ, **root},
-        capture_output=True,
-        text=True,
-    )
+    root = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    folder = tmp_path_factory.mktemp("elsewhere")
+    environment = {**os.environ, **root}
+    options = {"capture_output": True, "text": True}
+    process = subprocess.run(command, cwd=folder, env=environment, **options)
     assert process.returncode == 0, process.stderr
 
 

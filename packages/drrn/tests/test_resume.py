@@ -84,27 +84,3 @@ def test_train_prints_a_line_of_json_for_each_round(tale, tmp_path, capsys):
     assert first["episodes_played"] == 8 and [replica["seed"] for replica in replicas] == [0, 1]
     scores = [replica["softmax_final_reward"] for replica in replicas]
     assert first["softmax_final_reward"] == pytest.approx(sum(scores) / 2, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("optimiser", "workers"), [("adam", "1"), pytest.param("sgd", "2", marks=pytest.mark.full)]
-)
-def test_an_uncompiled_run_that_was_cut_ends_with_the_same_bytes(
-    tale, tmp_path, monkeypatch, optimiser, workers
-):
-    more = ["--matches", "--optimiser", optimiser, "--workers", workers, "--seed", "3"]
-    more += ["--episodes-per-round", "3", "--rounds", "5"]
-    train(tale, tmp_path / "whole", *more)
-    save = Run.save
-
-    def die_in_round_3(self, trainer, record=None):
-        if trainer.round == 3:
-            raise KeyboardInterrupt
-        save(self, trainer, record)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Run, "save", die_in_round_3)
-        assert train(tale, tmp_path / "cut", *more) == 130
-    assert main(resume_command(tmp_path / "cut")) == 0
-    for name in FILES:
-        assert_same_file(tmp_path / "cut" / name, tmp_path / "whole" / name)

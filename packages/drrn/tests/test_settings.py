@@ -338,19 +338,6 @@ def test_a_run_has_its_recipe_and_is_repeated_from_its_config(tale, tmp_path, na
         assert same_results(results_of(run), results_of(tmp_path / "cut"))
 
 
-def test_a_config_without_a_recipe(tale, tmp_path):
-    """Before there were recipes, runs had the paper's. Settings alone change the strong one."""
-
-    def settings_of_config(config):
-        (tmp_path / "config.json").write_text(json.dumps(config))
-        words = ["train", str(tale), "--config", str(tmp_path / "config.json")]
-        return _settings(parser().parse_args(words), Doors())
-
-    old = {name: value for name, value in PAPER.flat().items() if name not in ("keep", "average")}
-    assert settings_of_config({"settings": old}) == (PAPER, True)
-    assert settings_of_config({"hidden": 6}) == (strong(hidden=6), False)
-
-
 def test_the_recipe_of_a_config_or_of_a_resumed_run_stays(tale, tmp_path, capsys):
     (tmp_path / "config.json").write_text(json.dumps({"recipe": "strong", "settings": {}}))
     path = str(tmp_path / "config.json")
