@@ -1,8 +1,11 @@
 """Small runs of the command line, and their files."""
 
+import contextlib
+
 import numpy as np
 
 from drrn.runs import storage, tensors
+from drrn.runs.run import Run
 from tests.commands import main
 
 FEW = "--hidden 6 --rounds 3 --episodes-per-round 8 --evaluation-episodes 4 --replicas 2".split()
@@ -28,6 +31,20 @@ def train(tale, out, *more):
 def resume_command(run):
     """Return the arguments that resume a run."""
     return ["train", "--resume", str(run)]
+
+
+@contextlib.contextmanager
+def interrupted_saves(monkeypatch):
+    """Interrupt each training after it has saved a round."""
+    save = Run.save
+
+    def save_and_stop(self, *arguments):
+        save(self, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "save", save_and_stop)
+        yield
 
 
 def rehash(run):

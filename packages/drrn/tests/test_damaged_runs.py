@@ -135,10 +135,11 @@ def test_a_damaged_file_is_one_sentence_of_the_commands_that_need_it(run, name, 
 
 
 def test_a_run_without_its_checkpoint_does_not_start_again(run, capsys):
-    (run / "checkpoint.safetensors").unlink()
-    assert main(resume_command(run)) == 2
-    error = capsys.readouterr().err
-    assert "checkpoint.safetensors: missing" in error and error.count("\n") == 1
+    for name in ("checkpoint.safetensors", "hashes.json"):
+        (run / name).unlink()
+        assert main(resume_command(run)) == 2
+        error = capsys.readouterr().err
+        assert "checkpoint.safetensors: missing" in error and error.count("\n") == 1
 
 
 def test_resuming_writes_damaged_weights_again(run, trained, capsys):

@@ -71,21 +71,6 @@ def test_other_models_and_stepped_games_record_q(tale, tmp_path, options):
     assert (last["norm"] is None) == ("table" in options)
 
 
-def test_an_interrupted_run_ends_with_the_same_record(tale, tmp_path, monkeypatch):
-    train(tale, tmp_path / "whole")
-    save = Run.save
-
-    def save_and_stop(self, trainer, record):
-        save(self, trainer, record)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Run, "save", save_and_stop)
-    train(tale, tmp_path / "interrupted")
-    monkeypatch.setattr(Run, "save", save)
-    assert main(resume_command(tmp_path / "interrupted")) == 0
-    assert record_of(tmp_path / "interrupted") == record_of(tmp_path / "whole")
-
-
 def test_a_run_without_a_record_is_resumed_and_a_damaged_record_is_refused(tale, tmp_path, capsys):
     run = tmp_path / "run"
     train(tale, run)

@@ -9,10 +9,9 @@ import pytest
 
 from drrn.models import model_class
 from drrn.models.drrn import Interaction, interaction_of
-from drrn.runs.run import Run
 from drrn.settings import Settings
 from tests.commands import main
-from tests.runs import results_of, resume_command, same_results, train
+from tests.runs import interrupted_saves, results_of, resume_command, same_results, train
 from textgames import registry
 from textgames.errors import InputError
 
@@ -144,14 +143,7 @@ def test_a_users_model_is_trained_resumed_evaluated_and_asked(
 ):
     (import_folder / "own.py").write_text(OWN)
     assert train(tale, import_folder / "whole", *own) == 0
-    save = Run.save
-
-    def save_and_stop(self, trainer, record=None):
-        save(self, trainer)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Run, "save", save_and_stop)
+    with interrupted_saves(monkeypatch):
         assert train(tale, import_folder / "cut", *own) == 130
     assert main(resume_command(import_folder / "cut")) == 0
     assert same_results(results_of(import_folder / "cut"), results_of(import_folder / "whole"))

@@ -117,7 +117,11 @@ class Agent:
         settings = Settings.from_flat(config["settings"])
         Run(folder).check(WORDS, WEIGHTS, MEMORY)
         check_vectors(folder, config)
-        store, scales, alpha_factor = _load_vocabulary(folder, settings)
+        new = f"{folder}: the run has not finished a round yet"
+        words = storage.read_json(folder / WORDS, new)
+        store = Store.of_words(words["states"], words["actions"], **settings.model.reading)
+        for side, keys in words.get("text_keys", {}).items():  # of a model with weights for texts
+            store.sides[side].restore_keys(keys)
         check_memory(settings, store)
         shape = shape_of(settings, config["most_actions"])
         seeds = settings.run.seeds
@@ -128,6 +132,8 @@ class Agent:
             raise InputError(f"{path}: these are the weights of another game")
         model.restore(arrays, str(path))
         recall = load_recall(folder, config, sentences)
+        scales = words.get("reward_scales")
+        alpha_factor = words.get("alpha_factors", [1.0])
         return cls(model, settings, scales, lambda: config, recall, alpha_factor)
 
     @property
@@ -400,19 +406,3 @@ def torch_device(name: str | torch.device) -> torch.device:
     except (RuntimeError, AssertionError, ImportError) as error:
         raise InputError(f'device "{name}" is not available; use cpu') from error
     return device
-
-
-def _load_vocabulary(
-    folder: Path, settings: Settings
-) -> tuple[Store, list[float] | None, list[float]]:
-    """The words that the agent knows, the factors on rewards, if α is relative, and those on α.
-
-    A model whose weights belong to texts has the texts as well.
-    """
-    vocabulary = storage.read_json(
-        folder / WORDS, f"{folder}: the run has not finished a round yet"
-    )
-    store = Store.of_words(vocabulary["states"], vocabulary["actions"], **settings.model.reading)
-    for side, keys in vocabulary.get("text_keys", {}).items():
-        store.sides[side].restore_keys(keys)
-    return store, vocabulary.get("reward_scales"), vocabulary.get("alpha_factors", [1.0])

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, record_start, spec_from
-from drrn.runs.storage import CHECKPOINT, CONFIG, HASHES, LEARNING, PROGRESS, ROWS, SCORES
+from drrn.runs.storage import CHECKPOINT, CONFIG, HASHES, LEARNING, PROGRESS, ROWS, SCORES, WORDS
 from drrn.settings import POLICIES, Settings
 from textgames.errors import InputError, require
 from textgames.files import json_bytes, make_folder, remove_leftovers
@@ -334,6 +334,8 @@ class Run:
         self.check(ROWS, CHECKPOINT, LEARNING)
         path = self.folder / CHECKPOINT
         if not path.exists():  # it was interrupted in its first round
+            if self.has(WORDS):
+                raise InputError(f"{path}: missing, so the run cannot be resumed; start a new run")
             if not self.has(ROWS):
                 storage.replace_files(self.folder, {ROWS: scores.csv_bytes([])})
             return
