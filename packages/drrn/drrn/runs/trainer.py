@@ -338,16 +338,16 @@ class Trainer:
         options |= {"recipe": config.get("recipe"), "words": config.get("selected_words")}
         trainer = cls(game, settings, spec=spec if by_name else None, **options)
         run.restore(trainer)
-        if settings.run.rounds < trainer.round:
-            cause = f"the run has {trainer.round} rounds"
-            raise InputError(f"{folder}: {cause}; resume it with more, not {settings.run.rounds}")
+        done, rounds = trainer.round, settings.run.rounds
+        if rounds < done:
+            cause = f"the run has {done} rounds"
+            raise InputError(f"{folder}: {cause}; resume it with more, not {rounds}")
         schedules = [name for name in SCHEDULES if settings.uses(name) and settings.flat()[name]]
-        if before.run.rounds != settings.run.rounds and schedules:
-            log.warning(RESCHEDULED, folder, settings.run.rounds, ", ".join(schedules))
+        if done and before.run.rounds != rounds and schedules:
+            log.warning(RESCHEDULED, folder, rounds, ", ".join(schedules))
         trainer.folder = run.folder.resolve()
         trainer.home = config.get("folder") or trainer.home
-        if trainer.round == settings.run.rounds:
-            trainer.deployment = config.get("deployment")
+        trainer.deployment = config.get("deployment") if done == rounds else None
         return trainer
 
     def save(self, folder: str | Path) -> None:
