@@ -128,7 +128,6 @@ def quick_commands() -> Any:
     """Leave out what takes most of the time: pictures, waiting for the disk, reading the options."""
     with (
         mock.patch("drrn.cli.arena.report_files", lambda _: {}),
-        mock.patch("textgames_page.advice_worker.RETRY_SECONDS", 0),
         mock.patch.object(os, "fsync", lambda _: None),
         mock.patch.object(cli, "parser", PARSER),
     ):
