@@ -160,8 +160,7 @@ def test_a_run_with_a_users_model_opens_from_any_folder(import_folder, tale, tmp
     root = {"PYTHONPATH": os.pathsep.join(sys.path)}
     folder = tmp_path_factory.mktemp("elsewhere")
     environment = {**os.environ, **root}
-    options = {"capture_output": True, "text": True}
-    process = subprocess.run(command, cwd=folder, env=environment, **options)
+    process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
 
 

@@ -67,7 +67,7 @@ def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
     """Each step pays -1: Q is -1 / (1 - γ), and would be about -1 if the limit were an ending."""
     twee = ":: Start\nHere it is white.\n\n[[Cross.|There]]\n\n:: There\nThere it is black.\n\n[[Return.|Start]]\n"
     game = story(twee, "step_reward = -1\nmax_steps = 2\n")
-    settings = {"rounds": 60, "epochs": 5, "episodes_per_round": 5, "replicas": 1}
+    settings: dict[str, Any] = {"rounds": 60, "epochs": 5, "episodes_per_round": 5, "replicas": 1}
     settings |= {"model": "table", "discount": 0.5, "learning_rate": 0.3}
     trainer, rounds = run_training(game, **settings)
     q = trainer.agent.ask("There it is black.", ["Return."])

@@ -338,16 +338,11 @@ class Trainer:
         options |= {"recipe": config.get("recipe"), "words": config.get("selected_words")}
         trainer = cls(game, settings, spec=spec if by_name else None, **options)
         run.restore(trainer)
-        done, rounds = trainer.round, settings.run.rounds
-        if rounds < done:
-            cause = f"the run has {done} rounds"
-            raise InputError(f"{folder}: {cause}; resume it with more, not {rounds}")
-        schedules = [name for name in SCHEDULES if settings.uses(name) and settings.flat()[name]]
-        if done and before.run.rounds != rounds and schedules:
-            log.warning(RESCHEDULED, folder, rounds, ", ".join(schedules))
+        _check_rounds(run.folder, before, trainer)
         trainer.folder = run.folder.resolve()
         trainer.home = config.get("folder") or trainer.home
-        trainer.deployment = config.get("deployment") if done == rounds else None
+        if trainer.round == settings.run.rounds:
+            trainer.deployment = config.get("deployment")
         return trainer
 
     def save(self, folder: str | Path) -> None:
@@ -419,3 +414,15 @@ class Trainer:
             self.stepped.pages = dict(state["pages"])
         self.progress.restore(state["progress"])
         self.round = state["round"]
+
+
+def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
+    """Refuse fewer rounds than are done, and warn if schedules depend on the new number."""
+    settings = trainer.settings
+    done = trainer.round
+    rounds = settings.run.rounds
+    if rounds < done:
+        raise InputError(f"{folder}: the run has {done} rounds; resume it with more, not {rounds}")
+    schedules = [name for name in SCHEDULES if settings.uses(name) and settings.flat()[name]]
+    if done and before.run.rounds != rounds and schedules:
+        log.warning(RESCHEDULED, folder, rounds, ", ".join(schedules))
