@@ -56,7 +56,7 @@ def test_a_run_refuses_another_sentence_model(tmp_path, monkeypatch):
     (models["two"] / "file").write_text("new")
     sentences._open_model.cache_clear()
     for opens in (drrn.load, drrn.resume):
-        with pytest.raises(drrn.InputError, match=r"one\+two: not the sentence model"):
+        with pytest.raises(drrn.InputError, match=r"one\+two: not the sentences"):
             opens(run)
 
 

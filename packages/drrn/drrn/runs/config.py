@@ -10,7 +10,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from drrn.runs.storage import CONFIG, DAMAGE, check_files, read_json
+from drrn.runs.storage import CONFIG, DAMAGE, HASHES, check_files, read_json
 from drrn.settings import Flat, Settings, recipe, settings_for
 from textgames import registry
 from textgames.errors import InputError
@@ -120,6 +120,10 @@ def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
     for name, opener in openers.items():
         source = config["settings"].get(name)
         digest = config.get(name, {}).get("sha256")
+        if source and name == "vectors" and not Path(source).exists():
+            cause = f"missing, and the run {folder} needs it"
+            cure = f'restore it, or correct "{name}" in {CONFIG} and delete {HASHES}'
+            raise InputError(f"{source}: {cause}; {cure}")
         if source and digest and opener(source).digest != digest:
             cause = f"not the {name} that the run {folder} was started with"
             raise InputError(f"{source}: {cause}; restore them, or start a new run")
