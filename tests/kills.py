@@ -55,7 +55,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
             continue
         data = path.read_bytes()
         if path.name == storage.PROGRESS:
-            data = storage.without_seconds(data)
+            data = b"\n".join(line.rpartition(b",")[0] for line in data.split(b"\n"))  # seconds
         record = json.loads(data) if path.suffix == ".json" else None
         if isinstance(record, dict):
             data = json.dumps({k: record[k] for k in record if k not in VOLATILE_FIELDS}).encode()

@@ -74,7 +74,7 @@ def test_json_has_the_exact_text_of_a_page(hostile_story, capsys):
 
 
 def test_play_ask_and_evaluate_print_no_control_characters(
-    hostile_story, tmp_path, capsys, monkeypatch, real_curves
+    hostile_story, tmp_path, capsys, monkeypatch
 ):
     train(hostile_story, tmp_path / "run", "--rounds", "1")
     answers = iter(["nonsense", "1", "n"])

@@ -1,20 +1,18 @@
-"""`drrn runs`, `compare`, `push` and `pull`: list, compare and share runs."""
+"""`drrn runs` and `compare`: list and compare runs."""
 
 import argparse
-import re
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from drrn.runs.config import modules_in
-from drrn.runs.curve import draw_curves
 from drrn.runs.run import Run
+from drrn.runs.scores import curves_svg
 from drrn.settings import POLICIES
 from textgames import terminal
 from textgames.document import Document, Table, to_latex, to_text
 from textgames.errors import InputError
 from textgames.game.episodes import mean_and_sd
+from textgames.notebook import Picture
 from textgames.terminal import grid, print_json, warn
 from textgames.wording import counted
 
@@ -44,7 +42,9 @@ def _cells(run: dict[str, Any]) -> list[object]:
 
 
 def run_compare(options: argparse.Namespace) -> None:
-    paths = _plot_files(options.out) if options.out else []
+    path = options.out.with_suffix(".svg") if options.out else None
+    if path and path.exists():
+        raise InputError(f"{path}: already exists; choose another --out")
     runs = [Run(folder) for folder in options.runs]
     if options.measure is None:
         pays = any(run.measure == "return" for run in runs)
@@ -64,23 +64,12 @@ def run_compare(options: argparse.Namespace) -> None:
         print((to_latex(table) if options.latex else wide).rstrip("\n"))
     if len({entry["episodes_played"] for entry in entries}) > 1:
         warn("the runs played different numbers of episodes; compare one round with --round")
-    if paths:
-        title = runs[0].config["game"]["title"]
+    if path:
+        title = f"{runs[0].config['game']['title']}: {_measure_text(options)}"
         curves = [(_label(run), run.rounds(), column) for run in runs]
-        references = {"random play": random, "best possible": best}
-        draw_curves(curves, references, _measure_text(options), title, paths)
-    for path in paths:
+        svg = curves_svg(title, curves, reference, options.measure)
+        Picture(svg or "", title).save(path)
         print(path, file=sys.stderr if options.json else sys.stdout)
-
-
-def _plot_files(name: Path) -> list[Path]:
-    """The files to write, which must not exist."""
-    stem = name.stem if name.suffix in (".svg", ".png") else name.name
-    paths = [name.with_name(f"{stem}.{kind}") for kind in ("svg", "png")]
-    for path in paths:
-        if path.exists():
-            raise InputError(f"{path}: already exists; choose another --out")
-    return paths
 
 
 def _label(run: Run) -> str:
@@ -130,27 +119,3 @@ def _measure_text(options: argparse.Namespace) -> str:
     return f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
 
 
-def run_push(options: argparse.Namespace) -> None:
-    from drrn.runs.hub import push_run
-
-    _check_name(options.repository)
-    choices = {"private": options.private, "checkpoint": options.checkpoint}
-    print(push_run(options.folder, options.repository, **choices))
-
-
-def run_pull(options: argparse.Namespace) -> None:
-    from drrn.runs.hub import pull_run
-
-    _check_name(options.repository)
-    out = options.out or Path("runs") / options.repository.rpartition("/")[2]
-    pull_run(options.repository, out, revision=options.revision)
-    print(f"run: {out}")
-    if names := modules_in(Run(out).config).values():
-        warn(
-            f"{out}: it names Python code ({', '.join(names)}), which needs --trust to be imported"
-        )
-
-
-def _check_name(repository: str) -> None:
-    if not re.fullmatch(r"(?:[\w.-]+/)?[\w.-]+", repository) or ".." in repository:
-        raise InputError(f'"{repository[:60]}" is not a repository name like yourname/long-watch')
