@@ -6,8 +6,7 @@ none in the hall, and "stuck" cannot be loaded.
 
 import contextlib
 import weakref
-
-from py4j.java_gateway import launch_gateway
+from subprocess import PIPE, Popen
 
 ROOMS = ("kitchen", "hall", "garden")
 PROPERTIES = ("numLocations", "includeDoors")
@@ -26,7 +25,7 @@ class TextWorldExpressEnv:
 
     def __init__(self, serverPath=None, envStepLimit=100):  # noqa: N803
         self.limit = envStepLimit
-        self.java = launch_gateway()
+        self.java = Popen(["java"], stdin=PIPE, stdout=PIPE)  # exits when its input ends
         self.close = weakref.finalize(self, close_pipes, self.java)
 
     def getGameNames(self):  # noqa: N802

@@ -17,17 +17,12 @@ import textgames
 from tests.source_code import ROOT
 from tests.suite_files import open_suite
 from tests.trainings import SMALL
-from textgames.compiled.compile import compile_game
-from textgames.compiled.solve import best
-from textsuites.catalogue import SUITES, read_choice
-from textsuites.environments import ScienceWorldEnvironment, TextWorldEnvironment
+from textsuites.catalogue import SUITES
 from textsuites.game import SuiteGame
-from textsuites.scienceworld_actions import _scala_object
 
 ROM = (
     "TEXTGAMES_JERICHO_FILE"  # a story file that Jericho knows; none can be part of this repository
 )
-FOLDER = "TEXTGAMES_JERICHO_FOLDER"  # with several of them
 
 
 def needs(name):
@@ -170,31 +165,6 @@ def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(
 
 @needs("scienceworld")
 @pytest.mark.full
-@pytest.mark.parametrize("options", ["?simplifications=easy", ""])
-def test_the_actions_of_scienceworld_are_those_of_the_suite(options, monkeypatch):
-    """Names of equal objects are drawn at random, so both lists start from the same seed."""
-    choice = read_choice(f"scienceworld:find-living-thing{options}")
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", choice.suite.java_options)
-    environment = ScienceWorldEnvironment(choice.game, choice.options)
-    assert environment.actions is not None and environment.actions.usable
-    chance = _scala_object(environment.env._gateway.jvm, "scala.util.Random")
-    choose = random.Random(0)
-    for variation in range(4):
-        page = environment.reset(variation)
-        for number in range(20):
-            chance.setSeed(number)
-            available = environment.actions.available()
-            chance.setSeed(number)
-            listed = environment.env.server.getValidActionObjectCombinations()
-            assert sorted(available) == sorted(listed)
-            page = environment.step(choose.choice(page.actions))
-            if page.ending is not None:
-                break
-    environment.close()
-
-
-@needs("scienceworld")
-@pytest.mark.full
 def test_an_episode_of_scienceworld_repeats_in_another_java_process(open_game):
     name = "scienceworld:grow-plant?copies=1&simplifications=easy"
     games = [open_game(name), open_game(name)]
@@ -225,51 +195,6 @@ def test_a_trained_agent_plays_in_the_loop_of_textworld(open_game, coin_file, tm
     assert output.count("episode") == 2 and "score" in output
 
 
-@needs("textworld")
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of Jericho, on files of TextWorld
-@pytest.mark.parametrize("challenge", ["tw-coin_collector --level 2", "tw-cooking --cook --open"])
-def test_pages_of_textworld_are_those_of_its_own_calls(tmp_path, challenge):
-    """Descriptions and actions are cached; the feedback, too, is the same in random play."""
-    textworld = pytest.importorskip("textworld")
-
-    path = tmp_path / "game.z8"
-    command = [str(Path(sys.executable).parent / "tw-make"), *challenge.split()]
-    subprocess.run([*command, "--seed", "3", "--output", str(path)], check=True)
-    choice = read_choice(f"textworld:{path}?text=description,inventory,feedback,objective")
-    environment = TextWorldEnvironment(choice.game, choice.options)
-    infos = [*environment.parts, "admissible_commands", "score", "won", "lost"]
-    suite = textworld.start(str(path), textworld.EnvInfos(**dict.fromkeys(infos, True)))
-    choose = random.Random(0)
-    endings = 0
-    for _ in range(8):
-        page = environment.reset(0)
-        state = suite.reset()
-        for _ in range(60):
-            feedback = state["feedback"].rpartition("\n>")[0]
-            parts = {**state, "feedback": feedback or state["feedback"]}
-            score = state["score"] or 0
-            ending = (bool(state["won"]), bool(state["lost"]))
-            done = any(ending)
-            actions = state["admissible_commands"]
-            assert page == environment.page(parts, actions, score, *ending, done)
-            if done:
-                endings += 1
-                break
-            action = choose.choice(page.actions)
-            page = environment.step(action)
-            state = suite.step(action)[0]
-    assert endings > 0
-
-
-@needs("textworld")
-@pytest.mark.full
-def test_a_coin_collector_of_textworld_is_solved_in_the_steps_of_its_quest(open_game):
-    """Level 2: a move, and taking the coin, which pays 1."""
-    compiled = compile_game(open_game("textworld:{coin}?enumerate=yes"))
-    assert best(compiled, 1.0).score == pytest.approx(1.0)
-    assert best(compiled, 0.5).score == pytest.approx(0.5)  # it is paid in the second step
-
-
 @needs("jericho")
 def test_jericho_needs_no_download(open_game):
     """Jericho recognises objects by a model of spaCy; drrn uses the dictionary of the game."""
@@ -278,25 +203,3 @@ def test_jericho_needs_no_download(open_game):
     for _ in range(3):
         page = game.step(0)
     assert page.actions
-
-
-@needs("jericho")
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["zork1.z5", "detective.z5", "enchanter.z3"])
-def test_the_search_for_actions_finds_the_effects_that_jericho_finds(name):
-    """In 200 states of random play, as in docs/textgames/suites.md, with the hash seed of our environments."""
-    folder = os.environ.get(FOLDER)
-    if folder is None or not (Path(folder) / name).is_file():
-        pytest.skip(f"no {name} for Jericho: set {FOLDER} to a folder with it")
-    code = f"""
-from benchmarks.suites import compare_actions
-from textsuites.catalogue import read_choice
-result = compare_actions(read_choice({f"jericho:{Path(folder) / name}?seed=1"!r}), states=200)
-print(result.effects, result.missed, result.extra)
-"""
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", code]
-    output = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-    effects, missed, extra = map(int, output.stdout.split())
-    assert effects > 400
-    assert missed == extra == 0

@@ -12,7 +12,7 @@ import pytest
 
 import drrn
 import textgames
-from tests.suite_files import game_file, is_running, open_suite
+from tests.suite_files import is_running, open_suite
 from tests.trainings import SMALL
 from textsuites.catalogue import read_choice
 from textsuites.game import EnvironmentPool, Limits
@@ -107,41 +107,6 @@ def test_an_environment_killed_between_two_episodes_is_replaced(trouble, environ
         os.killpg(pid, signal.SIGKILL)
     assert trouble.reset(0) == first
     assert "new environment" in caplog.text
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "name",
-    [
-        "twx:coin?seed=2&text=look,inventory&enumerate=yes",
-        "jericho:{path}?seed=1&text=look,inventory&enumerate=yes",
-    ],
-)
-def test_an_enumeration_goes_on_when_its_environment_is_killed(
-    environments, stand_ins, tmp_path, caplog, name
-):
-    name = name.format(path=game_file(tmp_path))
-    whole = open_suite(name)
-    expected = list_states(whole)
-    whole.close()
-    game = open_suite(name)
-    for pid in environments():
-        os.killpg(pid, signal.SIGKILL)
-    states = list_states(game, kill_after=2, processes=environments)
-    game.close()
-    assert states == expected and caplog.text.count("new environment") == 2
-
-
-def list_states(game, kill_after=None, processes=None):
-    """Return the states of an enumerated game in the order of a search; kill processes once."""
-    states = [state for _, state in game.opening()]
-    for number, state in enumerate(states):
-        if number == kill_after:
-            for pid in processes():
-                os.killpg(pid, signal.SIGKILL)
-        for index in range(len(game.look(state).actions)):
-            states += [one for _, one in game.outcomes(state, index) if one not in states]
-    return states
 
 
 def test_without_actions_of_the_suite_looking_around_remains(stand_ins, caplog):

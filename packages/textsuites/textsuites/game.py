@@ -22,8 +22,6 @@ from textsuites.catalogue import SuiteChoice, absolute_name, hashes, read_choice
 from textsuites.environments import SuitePage
 from textsuites.protocols import read_protocol
 
-ANSWERS = {"observation", "feedback"}  # parts of a page that are no part of a state
-State = tuple[str, float]  # of an enumerated game: its name, and the reward for arriving
 log = logging.getLogger("textgames")
 
 
@@ -31,7 +29,7 @@ def open_suite_of(spec: GameSpec) -> "SuiteGame":
     """Open `suite:game?options`. `make` calls it."""
     choice = read_choice(spec.source)
     choice.suite.check_installed()
-    return EnumeratedGame(choice) if choice.options.get("enumerate") == "yes" else SuiteGame(choice)
+    return SuiteGame(choice)
 
 
 def _nobody() -> None:
@@ -79,13 +77,6 @@ class LimitedEnvironment:
         page: SuitePage = self._call(name, self.seconds, self.service.ask, "step", action)
         return page
 
-    def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
-        """Play a path from the start of an episode. See `Environment.walk`."""
-        name = f"a walk of {len(path)} steps"
-        last: tuple[SuitePage, str]
-        last = self._call(name, self.seconds, self.service.ask, "walk", path)
-        return last
-
     def _call(self, name: str, seconds: float, ask: Callable[..., Any], *arguments: Any) -> Any:
         """Call the service. If that fails, the environment is killed."""
         try:
@@ -128,17 +119,6 @@ class EnvironmentPool:
                 return self._start(player, seed, fold)
             except ServiceError as error:
                 self.report(error, "the episode starts in a new environment")
-
-    def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
-        """Play a path from the start of an episode. An environment that fails is replaced."""
-        while True:
-            try:
-                last = self._select().walk(path)
-            except ServiceError as error:
-                self.report(error, "the actions are played again in a new environment")
-            else:
-                self.failures = 0
-                return last
 
     def report(self, error: ServiceError, consequence: str) -> None:
         """Log a failure, or raise InputError if it is one too many in a row."""
@@ -302,63 +282,6 @@ class SuiteGame(StoryDefaults):
         if self._environment is not None and self._environment.player() is self:
             self._environment.player = _nobody
         self._environment = None
-
-
-class EnumeratedGame(SuiteGame):
-    """A game of a suite that lists its states, so that it is compiled and solved.
-
-    Only Jericho restores a saved state; in other suites, each is reached again by its actions.
-    """
-
-    def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:
-        options = choice.options
-        parts = options["text"].split(",")
-        needs = []
-        if options.get("seed", 0) is None:
-            needs.append("one variation: add seed=N")
-        if ANSWERS.intersection(parts):
-            others = [
-                p for p in choice.suite.options["text"].default.split(",") if p not in ANSWERS
-            ]
-            cause = "pages without the answer to the last action"
-            needs.append(f"{cause}: add text={','.join(others)}")
-        if options["initial_score"] == "yes":
-            needs.append("rewards that depend on the page: remove initial_score=yes")
-        if needs:
-            raise InputError(f"{choice.name}: enumerate needs {'; and '.join(needs)}")
-        super().__init__(choice, pool)
-        self._paths: dict[str, tuple[str, ...]] = {}  # actions to each state
-        self._pages: dict[str, SuitePage] = {}
-
-    def another(self) -> "EnumeratedGame":
-        return EnumeratedGame(self.choice, self._pool)
-
-    def opening(self) -> list[tuple[float, State]]:
-        """Return the one state in which an episode starts."""
-        return [(1.0, (self._walk(()), 0.0))]
-
-    def outcomes(self, state: State, index: int) -> list[tuple[float, State]]:
-        """Return the one state that an action leads to, and what it pays."""
-        before = self._pages[state[0]]
-        after = self._walk((*self._paths[state[0]], before.actions[index]))
-        return [(1.0, (after, round(self._pages[after].score - before.score, 9)))]
-
-    def look(self, state: State) -> Observation:
-        """Return the page of a state."""
-        page = self._pages[state[0]]
-        return Observation(page.text, page.actions if page.ending is None else (), state[1])
-
-    def ending_at(self, state: State) -> str:
-        """Return the name of the ending at a state."""
-        return self._pages[state[0]].ending or ""
-
-    def _walk(self, path: tuple[str, ...]) -> str:
-        """Play a path and return the name of the state that it leads to."""
-        page, state = self._pool.walk(path)
-        if state not in self._paths:
-            self._paths[state] = path
-            self._pages[state] = page
-        return state
 
 
 def _game_of_protocol(name: str) -> str:
