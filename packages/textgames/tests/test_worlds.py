@@ -232,9 +232,7 @@ def test_a_nonsensical_command_costs_a_tenth_and_a_harmless_one_a_hundredth(hous
         ("south", ["go south"]),
         ("ta bel", ["take bell"]),
         ("bell", ["go bell", "take bell"]),
-        ("take the bell!", ["take bell"]),
-        ("get bell", ["take bell"]),
-        ("walk n", ["go north"]),
+        ("take bell!", ["take bell"]),
         ("i", []),
         ("fly", []),
         ("", []),
@@ -243,13 +241,6 @@ def test_a_nonsensical_command_costs_a_tenth_and_a_harmless_one_a_hundredth(hous
 def test_a_command_matches_by_prefixes_of_its_words(text, commands):
     menu = ["go north", "go notice", "go south", "go bell", "take bell", "take notice"]
     assert [menu[index] for index in matching_actions(text, menu)] == commands
-
-
-def test_articles_matter_if_two_actions_differ_only_in_them():
-    menu = ["Open the door.", "Open a door."]
-    assert matching_actions("open a door.", menu) == [1]
-    assert matching_actions("open door", menu) == [0, 1]
-    assert matching_actions("o d", menu) == [0, 1]
 
 
 def test_a_long_menu_is_displayed_as_verbs_and_objects_if_it_is_their_product():

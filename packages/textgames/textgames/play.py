@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,35 +34,22 @@ HELP_COMMANDS = (
     "type a command, or the first letters of its words; [b]help[/b] lists the commands, "
     f"[b]look[/b] repeats the page; {KEYS}"
 )
-DIRECTIONS = {"n": "north", "s": "south", "e": "east", "w": "west", "d": "down"}  # u is undo
-ARTICLES = {"a", "an", "the"}
-SYNONYMS = {"get": "take", "walk": "go"}  # if the game has no such verb
+DIRECTIONS = {way[0]: f"go {way}" for way in ("north", "south", "east", "west", "down")}
 
 
 def matching_actions(answer: str, actions: Sequence[str]) -> list[int]:
     """The indices of the actions that an answer may mean.
 
-    An equal action comes first, then those whose words begin with the typed ones in order, then
-    those that contain them. Articles and punctuation are ignored; a direction alone means to go.
+    Equal actions come first, then those whose words begin with the typed ones in order, then those
+    that contain them. Punctuation is ignored. The letter of a direction means to go there.
     """
-    for index, action in enumerate(actions):
-        if action.lower().split() == answer.lower().split():
-            return [index]
-    contents = [_content_words(action) for action in actions]
-    typed = _content_words(answer)
-    if not typed:
-        return []
-    if not any(_begins(action, typed[:1]) for action in contents):
-        typed = [SYNONYMS.get(typed[0], typed[0]), *typed[1:]]
-    candidates = [typed]
-    direction = DIRECTIONS.get(typed[-1], typed[-1])
-    if direction in (*DIRECTIONS.values(), "up") and typed[:-1] in ([], ["go"]):
-        candidates.append(["go", direction])
-    for candidate in candidates:
-        if candidate in contents:
-            return [index for index, action in enumerate(contents) if action == candidate]
-    beginning = [index for index, action in enumerate(contents) if _begins(action, typed)]
-    return beginning or [i for i, action in enumerate(contents) if _contains(action, typed)]
+    typed = words(DIRECTIONS.get(answer.strip(), answer))
+    contents = list(map(words, actions))
+    for fits in (operator.eq, _begins, _contains):
+        matches = [index for index, action in enumerate(contents) if typed and fits(action, typed)]
+        if matches:
+            return matches
+    return []
 
 
 def menu_lines(actions: Sequence[str]) -> list[str]:
@@ -72,10 +60,6 @@ def menu_lines(actions: Sequence[str]) -> list[str]:
     if len(verbs) * len(objects) == len(set(pairs)) and all(objects):
         return [f"verbs: {', '.join(verbs)}", f"objects: {', '.join(objects)}"]
     return [", ".join(sorted(actions))]
-
-
-def _content_words(text: str) -> list[str]:
-    return [word for word in words(text) if word not in ARTICLES] or text.lower().split()
 
 
 def _begins(action: Sequence[str], typed: Sequence[str]) -> bool:
