@@ -457,7 +457,6 @@ def test_a_scheme_of_drrn_is_not_a_module(name, foreign, stranger, monkeypatch, 
     "words",
     [
         ["ask", "RUN", "--state", "canary:Own", "--action", "canary:Own"],
-        ["play", "long-watch", "--agent", "RUN", "--player", "canary:Own", "--policy", "greedy"],
         ["arena", "long-watch", "--player", "agent:RUN", "--key-variable", "canary:Own"],
     ],
     ids=lambda words: words[0],
@@ -494,4 +493,4 @@ def test_schemes_of_games_and_players_are_no_modules():
         "diagnostic",
         "protocol",
     } - {"random", "best"}
-    assert schemes == registry.SCHEMES
+    assert schemes == registry.schemes()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import textgames
+from textgames import registry
 from textgames.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ MODULES = {
     "runs.trainer": "Trainer",
     "settings": "Settings",
 }
+registry.PLAYERS.update(("agent", "llm", "person"))
 __all__ = ["load", "resume", "trainer", *MODULES.values(), *textgames.__all__]  # noqa: PLE0604
 
 

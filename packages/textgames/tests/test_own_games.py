@@ -78,7 +78,6 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
         ),
         ("mygames:Nine", r'mygames has no Nine\. Did you mean "Mine"\?'),
         ("mygames:thing", "type int; name a class"),
-        ("mygames.py:Mine", "leave out .py, as in mygames:Mine"),
         ("broken:Doors", "broken.py, line 1: SyntaxError"),
         ("needy:Doors", "ModuleNotFoundError: No module named 'nothing_such'"),
         ("tests.sample_games:GymnasiumWrong", "tests.sample_games has no GymnasiumWrong"),

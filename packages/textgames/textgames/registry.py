@@ -37,10 +37,7 @@ GROUPS |= {kind: f"textgames.{kind}s" for kind in ("command", "game", "opener")}
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")
-# What precedes the colon in names of games and players, so no user's module.
-SCHEMES = frozenset(
-    "agent person llm diagnostic protocol twx textworld jericho scienceworld".split()
-)
+PLAYERS: set[str] = set()  # what precedes the colon in names of players
 
 TRUSTED = "TEXTGAMES_TRUST"  # environment variable: trusted names, which processes inherit
 RECORD = "trusted-runs"  # file in the home folder: hashes of runs that were started here
@@ -50,7 +47,12 @@ log = logging.getLogger("textgames")
 
 def is_object(name: str) -> bool:
     """Whether a name has the form `module:attribute`, and not that of our games and players."""
-    return OBJECT.fullmatch(name) is not None and name.partition(":")[0] not in SCHEMES
+    return OBJECT.fullmatch(name) is not None and name.partition(":")[0] not in schemes()
+
+
+def schemes() -> set[str]:
+    """What precedes the colon in names of games and players, so no user's module."""
+    return PLAYERS.union(name[:-1] for name in registered("opener") if name.endswith(":"))
 
 
 def registered(kind: str) -> dict[str, "EntryPoint"]:
@@ -79,8 +81,8 @@ def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
         return
     names = list(dict.fromkeys([*built_in, *registered(kind)]))
     scheme = name.partition(":")[0]
-    if OBJECT.fullmatch(name) and scheme in SCHEMES:
-        cause = f"{scheme}: starts the name of a game or a player of drrn"
+    if OBJECT.fullmatch(name) and scheme in schemes():
+        cause = f"{scheme}: starts the name of a game or a player"
         raise InputError(f'{kind} is "{name}": {cause}; give your module another name')
     if name not in names and not is_object(name):
         cure = f"choose from {', '.join(names)}, or give your own as module:name"
@@ -101,8 +103,6 @@ def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | Non
     match = OBJECT.fullmatch(target)
     if match is None:
         raise InputError(f"{source}: a package registers it as {target}, not as module:name")
-    if match["module"].endswith(".py"):
-        raise InputError(f"{source}: leave out .py, as in {name.replace('.py:', ':')}")
     _check_library(match["module"], source)
     if point is None:
         check_trust(name, source)

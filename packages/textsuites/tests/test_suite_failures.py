@@ -14,8 +14,9 @@ import drrn
 import textgames
 from tests.suite_files import is_running, open_suite
 from tests.trainings import SMALL
+from textgames.processes import ServiceError
 from textsuites.catalogue import read_choice
-from textsuites.game import EnvironmentPool, Limits
+from textsuites.game import LimitedEnvironment
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc is needed")
 
@@ -153,8 +154,8 @@ def test_no_process_remains_when_a_game_is_closed_or_collected(environments, sta
 
 
 def test_no_process_remains_when_a_game_cannot_be_opened(environments, stand_ins):
-    with pytest.raises(textgames.InputError, match="opening failed: no answer within 2 seconds"):
-        EnvironmentPool(read_choice("twx:stuck?seconds=1"), Limits(opening=2))
+    with pytest.raises(ServiceError, match="opening failed: no answer within 2 seconds"):
+        LimitedEnvironment(read_choice("twx:stuck?seconds=1"), opening=2)
     with pytest.raises(textgames.InputError, match="has no game"):
         open_suite("twx:coins")
     assert not environments()

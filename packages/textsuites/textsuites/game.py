@@ -10,7 +10,7 @@ import os
 import random
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from textgames.errors import InputError
@@ -36,15 +36,6 @@ def _nobody() -> None:
     """The player of an environment that is idle."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What the environments of a game may take, beyond the option `seconds` of a step."""
-
-    opening: float = 180.0  # seconds to start a process and Java, and to load a game
-    reset: float = 60.0  # seconds to start an episode
-    failures: int = 3  # in a row, after which the game is rejected
-
-
 class LimitedEnvironment:
     """An environment in a separate process, with time limits.
 
@@ -52,10 +43,11 @@ class LimitedEnvironment:
     order.
     """
 
-    def __init__(self, choice: SuiteChoice, limits: Limits) -> None:
+    def __init__(self, choice: SuiteChoice, opening: float = 180.0, start: float = 60.0) -> None:
+        """Open a game. `opening` and `start` are seconds for it and for the start of an episode."""
         self.player: Callable[[], object] = _nobody  # a weak reference to the game that uses it
         self.seconds = float(choice.options["seconds"])
-        self.limits = limits
+        self.start = max(self.seconds, start)
         self.has_failed = False
         create = getattr(environments, choice.suite.environment)
         variables = {"PYTHONHASHSEED": "0"}
@@ -64,12 +56,12 @@ class LimitedEnvironment:
             variables["JAVA_TOOL_OPTIONS"] = options.strip()
         arguments = (choice.game, dict(choice.options))
         self.service = Service(create, *arguments, environment=variables, quiet=True)
-        self._call("opening", max(self.seconds, limits.opening), self.service.open)
+        self._call("opening", max(self.seconds, opening), self.service.open)
 
     def reset(self, seed: int, fold: str | None) -> SuitePage:
-        seconds = max(self.seconds, self.limits.reset)
         ask = self.service.ask
-        page: SuitePage = self._call("the start of an episode", seconds, ask, "reset", seed, fold)
+        name = "the start of an episode"
+        page: SuitePage = self._call(name, self.start, ask, "reset", seed, fold)
         return page
 
     def step(self, action: str) -> SuitePage:
@@ -99,14 +91,14 @@ class EnvironmentPool:
     episodes itself, that game waits for a reset that never came.
     """
 
-    def __init__(self, choice: SuiteChoice, limits: Limits | None = None) -> None:
+    def __init__(self, choice: SuiteChoice, most_failures: int = 3) -> None:
         self.choice = choice
-        self.limits = limits or Limits()
+        self.most_failures = most_failures  # in a row, after which the game is rejected
         self.limit = int(choice.options["copies"])
         self.failures = 0  # in a row
         self.environments: list[LimitedEnvironment] = []  # by the start of their last episode
         try:
-            self.environments.append(LimitedEnvironment(choice, self.limits))
+            self.environments.append(LimitedEnvironment(choice))
         except ServiceError as error:
             raise InputError(f"{choice.name}: {error}") from error
 
@@ -116,26 +108,22 @@ class EnvironmentPool:
         """Start an episode. An environment that fails is replaced."""
         while True:
             try:
-                return self._start(player, seed, fold)
+                environment = self._select()
+                page = environment.reset(seed, fold)
             except ServiceError as error:
                 self.report(error, "the episode starts in a new environment")
+            else:
+                environment.player = weakref.ref(player)
+                return environment, page
 
     def report(self, error: ServiceError, consequence: str) -> None:
         """Log a failure, or raise InputError if it is one too many in a row."""
         self.failures += 1
         name = self.choice.name
-        if self.failures >= self.limits.failures:
+        if self.failures >= self.most_failures:
             message = f"{name}: failed {self.failures} times in a row; the last time: {error}"
             raise InputError(message) from error
         log.warning("%s: %s; %s", name, error, consequence)
-
-    def _start(
-        self, player: object, seed: int, fold: str | None
-    ) -> tuple[LimitedEnvironment, SuitePage]:
-        environment = self._select()
-        page = environment.reset(seed, fold)
-        environment.player = weakref.ref(player)
-        return environment, page
 
     def _select(self) -> LimitedEnvironment:
         """Return an idle environment, a new one, or else the one whose episode started first."""
@@ -144,7 +132,7 @@ class EnvironmentPool:
         if idle:
             environment = idle[-1]
         elif len(alive) < self.limit:
-            environment = LimitedEnvironment(self.choice, self.limits)
+            environment = LimitedEnvironment(self.choice)
         else:
             environment = alive[0]
         self.environments = [*(one for one in alive if one is not environment), environment]
