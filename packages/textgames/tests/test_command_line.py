@@ -1,6 +1,5 @@
 """Command lines that a TOML declares: exit codes, errors, help, options of settings, completion."""
 
-import shutil
 import subprocess
 import sys
 
@@ -202,12 +201,3 @@ _shtab_tool tool "${{COMP_WORDS[-1]}}" "${{COMP_WORDS[-2]}}"; echo "${{COMPREPLY
 """
     result = subprocess.run(["bash", "-c", code], capture_output=True, text=True)
     assert set(words) <= set(result.stdout.split())
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_script_of_another_shell_has_every_option_and_no_error(program, shell):
-    pytest.importorskip("shtab")
-    text = script(program, shell)
-    assert all(name in text for name in ("times", "rate", "loudly"))
-    if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=text, text=True, check=True)

@@ -166,12 +166,3 @@ def test_inspect_accepts_a_python_game_and_annotate_rejects_it(capsys):
     assert "storytest: doors: storytest annotate needs a Twine story" in capsys.readouterr().err
     assert main(["inspect", "tests.sample_games:Walk", "--walkthrough"]) == 2
     assert "cannot be compiled: it does not list" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["Doors", "Walk", "Dice", "fixed_env"])
-def test_a_random_policy_plays_any_game(name, capsys):
-    play = ["play", f"tests.sample_games:{name}", "--policy", "random", "--episodes"]
-    assert main([*play, "5", "--seed", "1"]) == 0
-    assert "mean final reward" in capsys.readouterr().out
-    assert main([*play, "1", "--show"]) == 0
-    assert "\n  reward " in capsys.readouterr().out

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from textgames.errors import InputError, require
+from textgames.files import slug
 from textgames.pages import rendered, safe_markup
 from textgames.wording import one_line, visible
 
@@ -158,7 +159,7 @@ class Section:
     @property
     def id(self) -> str:
         """The section's id in HTML."""
-        return self.anchor or _anchor(self.title)
+        return self.anchor or slug(self.title.lower())
 
 
 @dataclass(frozen=True)
@@ -306,12 +307,6 @@ def _titled(note: Note) -> str:
 
 def _arrows(steps: Sequence[str]) -> str:
     return " → ".join(map(one_line, steps))
-
-
-def _anchor(title: str) -> str:
-    """The id that GitHub gives a heading."""
-    text = _plain(title).lower().replace(" ", "-")
-    return "".join(letter for letter in text if letter.isalnum() or letter in "-_")
 
 
 def _escape_command(text: str) -> str:

@@ -260,8 +260,6 @@ def check_path(name: str) -> Path:
         raise missing_file(path)
     registered = tuple(registry.registered("game"))
     others = (*installed_games(), *registered)
-    if name in PAPER:
-        raise InputError(f"{name} is not installed; python -m lab games PATH installs it")
     names = (*BUILT_IN, *PAPER, *WORLDS, *others)
     installed = f"; installed: {', '.join(others)}" if others else ""
     raise InputError(

@@ -4,21 +4,15 @@ import importlib.util
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-import drrn
 import textgames
-from tests.source_code import ROOT
 from tests.suite_files import open_suite
-from tests.trainings import SMALL
 from textsuites.catalogue import SUITES
-from textsuites.game import SuiteGame
 
 ROM = (
     "TEXTGAMES_JERICHO_FILE"  # a story file that Jericho knows; none can be part of this repository
@@ -75,26 +69,12 @@ GAMES = [
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_game_of_an_installed_suite_follows_the_contract_for_500_steps(
-    open_game, name, monkeypatch
-):
-    """Random episodes may be short, so several are played."""
+def test_a_game_of_an_installed_suite_follows_the_contract(open_game, name):
     game = open_game(name)
     page = game.reset(0)
     assert len(page.text.split()) > 5 and len(page.actions) > 1
     assert list(page.actions) == sorted(set(page.actions))
-    indices = []
-    step = game.step
-
-    def recording_step(index):
-        indices.append(index)
-        return step(index)
-
-    monkeypatch.setattr(game, "step", recording_step)
-    seed = 0
-    while len(indices) < 500:
-        textgames.check_game(game, seed=seed, episodes=2, max_steps=250)
-        seed += 2
+    textgames.check_game(game, episodes=4, max_steps=60)
 
 
 @needs("twx")
@@ -109,58 +89,6 @@ def test_a_game_of_an_installed_suite_follows_the_contract_for_500_steps(
 def test_a_wrong_name_or_property_is_an_input_error(name, message):
     with pytest.raises(textgames.InputError, match=message):
         textgames.make(name)
-
-
-@needs("twx")
-def test_an_agent_learns_to_collect_a_near_coin(open_game):
-    """One variation with two rooms is learned within a few rounds."""
-    game = open_game(
-        "twx:coin?numLocations=2&numDistractorItems=0&includeDoors=0&seed=2&max_steps=20"
-    )
-    trainer = drrn.trainer(
-        game, rounds=3, episodes_per_round=20, evaluation_episodes=10, replicas=1, hidden=20
-    )
-    *_, last = trainer.train()
-    assert max(evaluation.summary.mean_return for evaluation in last.evaluations) > 0.9
-
-
-@needs("twx")
-@pytest.mark.parametrize(
-    ("stop", "message"),
-    [(signal.SIGKILL, "new environment"), (signal.SIGSTOP, "no answer within 1 seconds")],
-)
-def test_a_dead_or_hanging_process_truncates_one_episode(
-    environments, open_game, caplog, stop, message
-):
-    game = open_game("twx:coin?seed=1&copies=1&seconds=1")
-    first = game.reset(0)
-    (process,) = environments()
-    os.kill(process, stop)
-    game.step(0)
-    assert game.stopped and message in caplog.text
-    assert game.reset(0) == first and environments() != [process]
-
-
-@pytest.fixture
-def handled_interrupts():
-    """Raise KeyboardInterrupt for SIGINT, which a process in the background ignores."""
-    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, earlier)
-
-
-@needs("twx")
-def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(
-    environments, open_game, handled_interrupts
-):
-    game = open_game("twx:coin?seed=1&copies=1&seconds=20")
-    game.reset(0)
-    (process,) = environments()
-    os.kill(process, signal.SIGSTOP)
-    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        game.step(0)
-    assert environments() == []
 
 
 @needs("scienceworld")
@@ -178,28 +106,3 @@ def test_an_episode_of_scienceworld_repeats_in_another_java_process(open_game):
             game.reset(2) if page.ended else game.step(index)
             for game, page in zip(games, pages, strict=True)
         ]
-
-
-@needs("textworld")
-def test_a_trained_agent_plays_in_the_loop_of_textworld(open_game, coin_file, tmp_path):
-    settings = {**SMALL, "rounds": 1, "replicas": 1}
-    trainer = drrn.trainer(f"textworld:{coin_file}?max_steps=20", paper=True, **settings)
-    list(trainer.train())
-    trainer.save(tmp_path / "run")
-    assert isinstance(trainer.game, SuiteGame)
-    trainer.game.close()
-    script = str(ROOT / "examples" / "textworld_loop.py")
-    command = [sys.executable, script, str(tmp_path / "run"), str(coin_file), "2"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    output = subprocess.check_output(command, text=True, env=environment)
-    assert output.count("episode") == 2 and "score" in output
-
-
-@needs("jericho")
-def test_jericho_needs_no_download(open_game):
-    """Jericho recognises objects by a model of spaCy; drrn uses the dictionary of the game."""
-    game = open_game("jericho:{rom}?seed=3")
-    page = game.reset(0)
-    for _ in range(3):
-        page = game.step(0)
-    assert page.actions

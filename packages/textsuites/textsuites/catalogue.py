@@ -215,10 +215,8 @@ def _read_options(suite: Suite, text: str, source: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for pair in filter(None, text.split("&")):
         key, equals, value = pair.partition("=")
-        if not equals:
-            raise InputError(f'{source}: "{pair}" has no value; write {key}=VALUE')
-        if key in options:
-            raise InputError(f"{source}: {key} is given twice")
+        if not equals or key in options:
+            raise InputError(f'{source}: "{pair}": write {key}=VALUE, once')
         option = suite.options.get(key)
         if option is None and not suite.properties:
             near = did_you_mean(key, suite.options)

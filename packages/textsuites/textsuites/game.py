@@ -59,14 +59,13 @@ class LimitedEnvironment:
         self._call("opening", max(self.seconds, opening), self.service.open)
 
     def reset(self, seed: int, fold: str | None) -> SuitePage:
-        ask = self.service.ask
-        name = "the start of an episode"
-        page: SuitePage = self._call(name, self.start, ask, "reset", seed, fold)
-        return page
+        return self._ask("the start of an episode", self.start, "reset", seed, fold)
 
     def step(self, action: str) -> SuitePage:
-        name = f'the step "{action}"'
-        page: SuitePage = self._call(name, self.seconds, self.service.ask, "step", action)
+        return self._ask(f'the step "{action}"', self.seconds, "step", action)
+
+    def _ask(self, name: str, seconds: float, *call: Any) -> SuitePage:
+        page: SuitePage = self._call(name, seconds, self.service.ask, *call)
         return page
 
     def _call(self, name: str, seconds: float, ask: Callable[..., Any], *arguments: Any) -> Any:
