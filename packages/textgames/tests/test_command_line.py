@@ -189,7 +189,6 @@ def test_code_that_the_user_names_is_trusted_unless_it_is_a_file(run, monkeypatc
         ("tool a", ["add"]),
         ("tool add --ti", ["--times"]),
         ("tool fail inp", ["input"]),
-        ("tool add --game home", ["home-world"]),
         ("tool add --out /et", ["/etc"]),
     ],
 )

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 import textgames.pages
-from packages.textgames.tests.test_document import Tags
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.findings import Problem
 from storytest.playtest.playtest import StoryTest
 from storytest.playtest.report import report, report_fragment
 from tests.stories import FORK, REWARDS
+from tests.tags import Tags
 from textgames.document import to_html
 from textgames.errors import InputError
 from textgames.pages import rendered, safe_markup

@@ -1,4 +1,4 @@
-"""`drrn completion SHELL`: a script that completes commands, options and games."""
+"""`drrn completion SHELL`: a script that completes commands and options."""
 
 import argparse
 
