@@ -217,13 +217,12 @@ def _check_origin(module: Any, name: str, folder: Path, source: str) -> None:
 
 def _attribute(module: Any, attribute: str, source: str) -> Any:
     value = module
-    owner = module.__name__
     for part in attribute.split("."):
         if not hasattr(value, part):
+            owner = getattr(value, "__name__", type(value).__name__)
             near = did_you_mean(part, [name for name in dir(value) if not name.startswith("_")])
             raise InputError(f"{source}: {owner} has no {part}.{near}")
         value = getattr(value, part)
-        owner = part
     return value
 
 

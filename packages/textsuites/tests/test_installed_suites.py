@@ -77,20 +77,6 @@ def test_a_game_of_an_installed_suite_follows_the_contract(open_game, name):
     textgames.check_game(game, episodes=4, max_steps=60)
 
 
-@needs("twx")
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("twx:coins", 'has no game "coins". Did you mean "coin"'),
-        ("twx:coin?numLocation=3", 'Unrecognized property name.* Did you mean "numLocations"'),
-        ("twx:coin?numLocations=99", "Number of locations must be less than or equal to 11"),
-    ],
-)
-def test_a_wrong_name_or_property_is_an_input_error(name, message):
-    with pytest.raises(textgames.InputError, match=message):
-        textgames.make(name)
-
-
 @needs("scienceworld")
 @pytest.mark.full
 def test_an_episode_of_scienceworld_repeats_in_another_java_process(open_game):

@@ -2,10 +2,8 @@
 
 import pytest
 
-import drrn
 import textgames
 from tests.suite_files import LocalService, game_file, open_suite
-from tests.trainings import SMALL, same_weights
 from textgames.game.contract import fingerprint_of
 from textsuites.catalogue import SUITES, read_choice
 from textsuites.environments import JerichoEnvironment, ScienceWorldEnvironment
@@ -56,20 +54,6 @@ def test_a_game_of_a_suite_follows_the_contract_and_copies_are_independent(open_
     assert fingerprint_of(first) == fingerprint_of(other)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.full
-def test_training_with_worker_processes_gives_the_same_weights(open_game, name):
-    settings = {**SMALL, "rounds": 1, "episodes_per_round": 4, "replicas": 1}
-    trainers = []
-    for workers in (1, 2):
-        source = f"{name}?max_steps=5&copies=2"
-        trainer = drrn.trainer(source, paper=True, workers=workers, **settings)
-        list(trainer.train())
-        close(trainer.game)
-        trainers.append(trainer)
-    assert same_weights(*trainers)
-
-
 def test_rewards_are_differences_of_the_score(open_game):
     pages = play(open_game("textworld:tale.z8"), "go down", "take apple", "look", "eat apple")
     assert [page.reward for page in pages] == [0, 0, 1, 0, 2]
@@ -96,14 +80,6 @@ def test_a_loss_of_score_can_cost_less_in_training_episodes(open_game):
     assert dev.fingerprint == open_game(f"{name}&fold=dev").fingerprint
     with pytest.raises(textgames.InputError, match="train_penalty is 101"):
         open_game(f"{name}&train_penalty=101")
-
-
-def test_the_text_of_a_page_ends_with_the_score_if_asked(open_game):
-    game = open_game("jericho:tale.z8?text=look,score")
-    texts = [game.reset(seed=0).text, game.step(game.reset(seed=0).actions.index("take lamp")).text]
-    assert [text.splitlines()[-1] for text in texts] == ["Score: 0", "Score: 5"]
-    task = open_game("scienceworld:boil?variation=1&text=look,score")
-    assert [page.text.splitlines()[-1] for page in play(task, "wait")] == ["Score: 8", "Score: 9"]
 
 
 ENDINGS = {
