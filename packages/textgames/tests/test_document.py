@@ -143,7 +143,7 @@ def test_html_is_a_well_formed_fragment():
     assert {"h1", "h2", "nav", "table", "figure", "dl", "details", "pre"} <= set(tags.names)
     assert "html" not in tags.names and "style" not in text
     assert '<p class="headline"><b>2 endings</b>.</p>' in text
-    assert '<section id="problems-more">' in text and 'href="#problems-more"' in text
+    assert '<section id="problems--more">' in text and 'href="#problems--more"' in text
     assert '<td><b><span class="passage" data-passage="Island">Island</span></b></td>' in text
     assert '<td class="words">far</td>' in text and "<td>-1.5<sup>†</sup></td>" in text
     assert '<div class="tile bad"><dt>errors</dt><dd>1</dd></div>' in text

@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from textgames.errors import InputError, require
-from textgames.files import slug
 from textgames.pages import rendered, safe_markup
 from textgames.wording import one_line, visible
 
@@ -159,7 +158,7 @@ class Section:
     @property
     def id(self) -> str:
         """The section's id in HTML."""
-        return self.anchor or slug(self.title.lower())
+        return self.anchor or _anchor(self.title)
 
 
 @dataclass(frozen=True)
@@ -307,6 +306,12 @@ def _titled(note: Note) -> str:
 
 def _arrows(steps: Sequence[str]) -> str:
     return " → ".join(map(one_line, steps))
+
+
+def _anchor(title: str) -> str:
+    """The id that GitHub gives a heading."""
+    text = _plain(title).lower().replace(" ", "-")
+    return "".join(letter for letter in text if letter.isalnum() or letter in "-_")
 
 
 def _escape_command(text: str) -> str:
