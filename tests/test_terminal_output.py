@@ -80,8 +80,7 @@ def test_play_ask_and_evaluate_print_no_control_characters(
     answers = iter(["nonsense", "1", "n"])
     monkeypatch.setattr("builtins.input", lambda *_: next(answers))
     run = str(tmp_path / "run")
-    scores = ["--scores", str(tmp_path / "scores.csv")]
-    assert main(["play", str(hostile_story), "--agent", run, *scores]) == 0
+    assert main(["play", str(hostile_story), "--agent", run]) == 0
     assert main(["ask", run, "--examples", "3"]) == 0
     assert main(["evaluate", run, "--episodes", "2"]) == 0
     assert main(["evaluate", run, "--episodes", "2", "--json"]) == 0

@@ -440,7 +440,6 @@ def test_a_scheme_of_drrn_is_not_a_module(name, foreign, stranger, monkeypatch, 
     "words",
     [
         ["ask", "RUN", "--state", "canary:Own", "--action", "canary:Own"],
-        ["play", "long-watch", "--agent", "RUN", "--player", "canary:Own", "--policy", "greedy"],
         ["arena", "long-watch", "--player", "agent:RUN", "--key-variable", "canary:Own"],
     ],
     ids=lambda words: words[0],
@@ -467,5 +466,5 @@ def test_a_game_may_be_code_but_the_name_of_a_file_is_not(import_folder, monkeyp
 
 
 def test_schemes_of_games_and_players_are_no_modules():
-    openers = {name.removesuffix(":") for name in registry.registered("opener") if ":" in name}
-    assert {*openers, *registry.registered("player"), "llm"} == registry.SCHEMES
+    games = {"twx", "textworld", "jericho", "scienceworld", "diagnostic", "protocol"}
+    assert registry.schemes() == games | {"agent", "llm"}

@@ -15,7 +15,6 @@ from drrn.cli import main
 from drrn.settings import all_settings
 from storytest.twine.story_game import TwineGame
 from tests.stories import UP_AND_DOWN
-from textgames import scores
 from textgames.files import read_toml
 
 COMMANDS = read_toml(Path(drrn.cli.__file__).with_name("commands.toml"))["commands"]
@@ -78,20 +77,14 @@ def test_lenient_play_reports_skipped_macros(capsys, tale):
     assert "skipped: line 2" in capsys.readouterr().err
 
 
-def test_a_person_plays_and_the_score_is_saved(capsys, monkeypatch, tale, home):
+def test_a_person_plays(capsys, monkeypatch, tale):
     type_lines(monkeypatch, "?", "u", "9", "1", "n")
-    assert main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"]) == 0
+    assert main(["play", str(tale), "--seed", "0", "--no-shuffle"]) == 0
     out = capsys.readouterr().out
     assert "nothing to undo" in out and "Choose from 1 to 2" in out and "Final reward 0" in out
-    type_lines(monkeypatch, "up", "y", "2")
-    main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"])
-    rows = (home / "scores.csv").read_text().splitlines()
-    assert len(rows) == 4 and [row.split(",")[-1] for row in rows[1:]] == ["Up", "Up", "Down"]
 
 
-def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
-    capsys, monkeypatch, tmp_path, home
-):
+def test_undo_goes_one_step_back(capsys, monkeypatch, tmp_path):
     path = tmp_path / "walk.twee"
     path.write_text(
         ":: Start\nOne.\n\n[[On.|Two]]\n\n:: Two\nTwo.\n\n[[End it.|End]]\n\n:: End\nOver.\n"
@@ -99,25 +92,15 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
     type_lines(monkeypatch, "1", "u", "1", "1", "n")
     reset = mock.patch.object(TwineGame, "reset", autospec=True, side_effect=TwineGame.reset)
     with reset as resets:
-        main(["play", str(path), "--player", "ada"])
+        main(["play", str(path)])
     assert resets.call_count == 3  # for the title, at the start and to undo
-    out = capsys.readouterr().out
-    assert out.count("One.\n") == 2 and "as practice" in out
-    assert scores.averages(scores.read(scores.scores_file()), "walk")["novice_games"] == 0
+    assert capsys.readouterr().out.count("One.\n") == 2
 
-
-def test_after_the_end_the_game_starts_again(capsys, monkeypatch, tale, home):
     for again in "yr":
         type_lines(monkeypatch, "1", again, "1")
-        assert main(["play", str(tale), "--player", "ada"]) == 0
+        assert main(["play", str(tale)]) == 0
         out = capsys.readouterr().out
         assert out.count("in 1 step.\n") == 2 and out.endswith("\n\n")
-
-
-def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
-    type_lines(monkeypatch, "q")
-    assert main(["play", str(tale)]) == 0
-    assert "no score was saved" in capsys.readouterr().out and not home.exists()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +109,6 @@ def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
         ["play", "no-such-game"],
         ["play", "long-watch", "--episodes", "5"],
         ["play", "long-watch", "--policy", "random", "--agent", "nosuch"],
-        ["play", "long-watch", "--policy", "random", "--player", "Ada"],
         ["play", "long-watch", "--policy", "random", "--episodes", "0"],
         ["play", "long-watch", "--paraphrased", "nonsense", "--policy", "random"],
         ["play", "long-watch", "--policy", "nonsense"],

@@ -7,8 +7,6 @@ import pytest
 
 import drrn
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.scores import Progress
-from drrn.settings import Settings
 from tests.commands import main
 from tests.runs import train
 from tests.suite_files import open_suite

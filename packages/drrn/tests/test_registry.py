@@ -43,7 +43,7 @@ def test_module_and_attribute_are_imported_from_the_current_folder(import_folder
         ("good.nowhere:x", "there is no module good.nowhere"),
         ("good:Addtive", 'good has no Addtive. Did you mean "Additive"?'),
         ("good:Additive.lid", "Additive has no lid."),
-        ("good:number.size", "number has no size."),
+        ("good:number.size", "int has no size."),
         ("broken:x", "broken.py, line 2: ZeroDivisionError: division by zero"),
         ("unwritten:x", "unwritten.py, line 1: SyntaxError"),
         ("needy:x", "needy cannot be imported: "),

@@ -164,7 +164,7 @@ def test_the_page_shows_the_numbers_of_the_commands(tmp_path, monkeypatch, capsy
     # the page does not compute the highest returns
     for play in (inspection["best"], page_findings["best"]):
         play.pop("returns")
-    different = {"seconds", "source", "memoryless"}
+    different = {"seconds", "source"}
     assert without(page_findings, different) == without(inspection, different)
     for name in ("random", "best"):
         score = inspection[name]["final_reward"]["mean"]

@@ -53,15 +53,6 @@ def json_bytes(value: Any, **layout: Any) -> bytes:
         raise InputError(f"a result cannot be written as JSON: {error}") from error
 
 
-def check_json(data: bytes) -> None:
-    """Raise a ValueError for bytes that are not the whole of a JSON value."""
-
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is not a number of JSON")
-
-    json.loads(data, parse_constant=refuse)
-
-
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing. If the disk fills, the old file stays.
 
@@ -69,7 +60,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     if path.suffix == ".json":
         try:
-            check_json(data)
+            json.dumps(json.loads(data), allow_nan=False)
         except ValueError as error:
             raise InputError(f"{path}: {error}; the old file is unchanged") from error
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

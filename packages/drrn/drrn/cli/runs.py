@@ -117,5 +117,3 @@ def _comparison(entries: list[dict[str, Any]], random: float | None, best: float
 
 def _measure_text(options: argparse.Namespace) -> str:
     return f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
-
-

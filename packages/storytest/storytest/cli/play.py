@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> None:
         return
     game = open_game(options, paraphrased=options.paraphrased, shuffle=False)
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
-    Session(game, seed, "", None).play()
+    Session(game, seed).play()
     close(game)
 
 
@@ -31,5 +31,5 @@ def _replay_path(options: argparse.Namespace) -> None:
         if index is not None or not is_terminal:
             print_page(page, index)
     if is_terminal:
-        Session(game, seed, "", None, start=[i for _, i in clicks if i is not None]).play()
+        Session(game, seed, start=[i for _, i in clicks if i is not None]).play()
     close(game)

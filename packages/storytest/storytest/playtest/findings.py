@@ -170,7 +170,6 @@ class Findings:
     endings: list[Ending] = field(default_factory=list)
     random: Play | None = None
     best: Play | None = None  # of exact findings
-    memoryless: Play | None = None  # best policy found that sees only the current page
     player: Play | None = None
     top_reward: float | None = None  # score of best play, else reward of the best ending found
     passages: Coverage = Coverage(0, 0)

@@ -230,7 +230,7 @@ def inspect_game(game: Game, compiled: Compiled, *, returns: bool = True) -> Fin
     Args:
         game: The game.
         compiled: The compiled game.
-        returns: Whether to compute the highest return and the best memoryless policy.
+        returns: Whether to compute the highest return.
     """
     solution = solve(compiled, returns=returns)
     statistics = statistics_of(game, compiled)
@@ -306,7 +306,6 @@ def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> di
         scores = {
             "random": solution.random,
             "best": solution.best,
-            "memoryless": solution.memoryless,
             "top_reward": solution.best.final_reward.mean,
             "states": max(evidence.states, compiled.raw_states),
             "states_complete": compiled.raw_complete,

@@ -13,7 +13,6 @@ from storytest.playtest.evidence import Shares
 from storytest.playtest.findings import LOOP, Play, Problem, Statistics
 from textgames.compiled.chain import Chain, uniform
 from textgames.compiled.game import Compiled, Flags, Floats, Ints
-from textgames.compiled.memoryless import best_memoryless
 from textgames.compiled.search import EndingId
 from textgames.compiled.solve import best, one_slot, policy_score
 from textgames.errors import InputError
@@ -32,21 +31,15 @@ class Solution:
     random: Play
     best: Play
     shares: dict[str, Shares]  # by random and best play
-    memoryless: Play | None
     traps: list[Problem]  # pages that reach no ending; if there is none, not the start either
 
 
 def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
-    """Solve a compiled game, with `returns` also for the return and without memory."""
+    """Solve a compiled game, with `returns` also for the return."""
     solution = best(compiled)
     random_play, random_shares = exact_play(compiled, uniform(compiled))
     best_play, best_shares = exact_play(compiled, one_slot(compiled, solution.slot))
-    memoryless = None
-    best_return = None
-    if returns:
-        best_return = _best_return(compiled)
-        final_reward = Estimate(best_memoryless(compiled).score)
-        memoryless = Play(final_reward, _best_return(compiled, memoryless=True), None)
+    best_return = _best_return(compiled) if returns else None
     chain = Chain(compiled, uniform(compiled))
     is_trap = ~chain.leads_to(compiled.ended)
     is_loop = is_trap
@@ -58,7 +51,6 @@ def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
         random=random_play,
         best=replace(best_play, final_reward=Estimate(solution.score), returns=best_return),
         shares={"random": random_shares, "best": best_shares},
-        memoryless=memoryless,
         traps=_traps(compiled, is_loop),
     )
 
@@ -91,9 +83,9 @@ def _exact(number: float) -> Estimate | None:
     return Estimate(float(number)) if math.isfinite(number) else None
 
 
-def _best_return(compiled: Compiled, memoryless: bool = False) -> Estimate | None:
+def _best_return(compiled: Compiled) -> Estimate | None:
     try:
-        solution = best_memoryless(compiled, 1.0) if memoryless else best(compiled, 1.0)
+        solution = best(compiled, 1.0)
     except InputError:  # a loop that pays
         return None
     return _exact(solution.score)
