@@ -57,9 +57,7 @@ SNIPPETS = {
     "silently": "<<set $x = 0>>A<<silently>>never seen <<set $x = 4>><<endsilently>>B <<print $x>>.\n",
     "marks": "''Bold'' and //slanted//, __under__, a dash -- here.\n"
     "!Heading\n* one\n* two\nText &amp; more.<br>A line.\n\n\n\nFar.",
-    "back": "Start.\n[[Go on then.|B]]\n:: B\nHere.\n[[Further on then.|C]]\n:: C\n[[Go back now.|B]]\n",
-    "turns and previous": "Start.\n[[Go on then.|B]]\n:: B\n<<print turns()>> after <<print previous()>>.\n"
-    "[[Go back now.|B]]\n[[Once again.|Start]]\n",
+    "turns": "Start.\n[[Go on then.|B]]\n:: B\n<<print turns()>> turns.\n[[Go back now.|B]]\n[[Once again.|Start]]\n",
     "two links in a line": "[[First of all|B]] [[Second of all|C]]\n:: B\nB, <<print passage()>>.\n:: C\nC.\n",
 }
 

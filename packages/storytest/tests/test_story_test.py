@@ -151,7 +151,7 @@ def test_findings_of_a_compiled_story_are_exact(story):
 
 
 def test_a_page_whose_choices_are_used_up_is_a_dead_end(story):
-    tale = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<choice 'Start' 'Turn.'>>\n:: Home\nDone.\n"
+    tale = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<if visited() is 1>>[[Turn.|Start]]<<endif>>\n:: Home\nDone.\n"
     (dead,) = report_of(
         story(tale, 'max_steps = 9\n[[ending]]\npassage = "Home"\nreward = 1\n')
     ).dead_ends

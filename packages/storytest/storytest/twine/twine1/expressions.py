@@ -46,15 +46,6 @@ def parse(
     return _Parser(source, facts, answers or {}, limits).statements()
 
 
-def parse_parameters(source: str, facts: Facts) -> list[Expression]:
-    """Parse expressions separated by blanks, as in the short form of <<display>>."""
-    parser = _Parser(source, facts, {}, LIMITS)
-    expressions = []
-    while parser.sign:
-        expressions.append(parser.unary())
-    return expressions
-
-
 def _tokens(source: str, longest: int) -> list[tuple[str, str]]:
     if len(source) > longest:
         message = f"an expression of {len(source):,} characters; the limit is {longest:,}"
@@ -234,7 +225,7 @@ class _Parser:
             hint = ": write random(1, 6) or either(…)" if name == "Math.random" else ""
             raise ExpressionError(f"the function {name}() is not supported{hint}")
         if name in TRACKED:
-            self.facts.tracked.add(TRACKED[name])
+            self.facts.tracked.add(name)
         self.facts.chance |= name in ("random", "either")
         function = FUNCTIONS[name]
         return lambda page: function(page, [argument(page) for argument in arguments])
@@ -369,19 +360,6 @@ def visited(page: Page, arguments: Sequence[Value]) -> Value:
     return min(_integer(page.read(f"visited {name}")) for name in names)
 
 
-def visited_tag(page: Page, arguments: Sequence[Value]) -> Value:
-    """The visits to passages that have all the tags."""
-    required = set(" ".join(js.string(argument) for argument in arguments).split())
-    names = [name for name, tags in page.tags.items() if required <= set(tags)]
-    return sum(_integer(page.read(f"visited {name}")) for name in names)
-
-
-def parameter(page: Page, arguments: Sequence[Value]) -> Value:
-    """A parameter of the short form of <<display>>, by index."""
-    index = _integer(arguments[0]) if arguments else 0
-    return page.parameters[index] if 0 <= index < len(page.parameters) else 0
-
-
 def _integer(value: Value) -> int:
     number = js.numeric(value)
     return int(number) if math.isfinite(number) and abs(number) < 2**53 else 0
@@ -396,13 +374,8 @@ FUNCTIONS: dict[str, Function] = {
     "random": random,
     "either": either,
     "visited": visited,
-    "visitedTag": visited_tag,
-    "visitedTags": visited_tag,
     "turns": lambda page, _: page.read("turns"),
-    "previous": lambda page, _: page.read("previous") or "",
     "passage": lambda page, _: page.passage,
-    "parameter": parameter,
-    "tags": lambda page, _: page.tags.get(page.passage, ()),
     "Math.abs": lambda _, a: js.number(abs(js.numeric(a[0]))) if a else js.NAN,
     "Math.min": lambda _, a: js.number(min(map(js.numeric, a), default=math.inf)),
     "Math.max": lambda _, a: js.number(max(map(js.numeric, a), default=-math.inf)),
@@ -414,6 +387,4 @@ FUNCTIONS: dict[str, Function] = {
     "Math.trunc": partial(_round, math.trunc),
     "parseInt": partial(_round, math.trunc),
 }
-# The engine state that a function needs.
-TRACKED = {"visitedTag": "visited", "visitedTags": "visited"}
-TRACKED |= {name: name for name in ("visited", "turns", "previous")}
+TRACKED = ("visited", "turns")  # functions that need engine state
