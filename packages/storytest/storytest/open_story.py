@@ -1,4 +1,4 @@
-"""Opens a story file: by its own engine if it has one, otherwise by our interpreter."""
+"""Opens a story file: by our interpreter if that understands all of it, otherwise by its engine."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -96,7 +96,7 @@ class _Opening:
             cure = "leave out --engine native"
             raise InputError(f"{self.file}: {reason}, which needs its own engine; {cure}")
         script = native.read_script(story, dict(self.rules.inputs))
-        if engine is None and self._has_engine(script):
+        if engine is None and not self._is_ours(script) and self._has_engine(script):
             return self._hosted(story)
         if script.problems and not self.spec.lenient:
             raise InputError(native.complaint(script))
@@ -130,8 +130,16 @@ class _Opening:
         except InputError:
             return read_twine_html(light, source)
 
+    def _is_ours(self, script: Script) -> bool:
+        """Whether our interpreter displays all pages like the engines of Twine 1."""
+        passages = script.story.passages.values()
+        if script.problems or any(map(native.engines_differ, passages)):
+            return False
+        if self._is_page and TWINE_2.search(self._text):
+            return False
+        return not any("script" in passage.tags and passage.text.strip() for passage in passages)
+
     def _has_engine(self, script: Script) -> bool:
-        """Whether the story has its own engine: in its page, or its format is installed."""
         if self._is_page and SCRIPT.search(self._text):
             return True
         if not script.story.format and not native.is_sugarcube(script):

@@ -7,7 +7,7 @@ import pytest
 import textgames
 from storytest.authored import NATIVE
 from storytest.hosted.game import HostedGame
-from storytest.twine.native import twine_2_format
+from storytest.twine.native import engines_differ, twine_2_format
 from storytest.twine.story import Passage, Story
 from storytest.twine.twine1.expressions import FUNCTIONS
 from tests.source_code import ROOT
@@ -68,6 +68,50 @@ def test_a_story_that_starts_in_a_passage_that_is_not_a_page_is_played_by_its_en
     game.close()
     with pytest.raises(InputError, match='the start "StoryInit" is not a page'):
         textgames.make(page, engine=NATIVE)
+
+
+@pytest.mark.parametrize(
+    ("style", "hides"),
+    [
+        ("#sidebar, #storyMenu { display: none }", False),
+        (".passage { color: red }", False),
+        (".passage .secret { display:none; }", True),
+        ("#sidebar, a { visibility: hidden }", True),
+        ("a::before { content: '> ' }", True),
+    ],
+)
+def test_a_style_sheet_that_may_hide_parts_of_pages_is_a_difference(style, hides):
+    assert engines_differ(Passage("Looks", style, ("stylesheet",))) is hides
+
+
+@pytest.mark.parametrize(
+    ("texts", "differ"),
+    [
+        (
+            [
+                PLAIN,
+                "A <b>bold</b> and a @@bright@@ word.",
+                "<<if 2 > 1 and 1 < 2>>A <b>bold</b><br>word.<<endif>> [[Onward|End]]",
+            ],
+            False,
+        ),
+        (
+            [
+                'A <span style="display:none">hidden</span> word.',
+                "A @@display:none;hidden@@ word.",
+                "A <p>paragraph</p>.",
+                "[img[cat.png][End]]",
+                "> A quotation.",
+                "[[Onward->End]]",
+                "[[End<-Onward]]",
+            ],
+            True,
+        ),
+    ],
+)
+def test_markup_that_engines_display_differently_is_a_difference(texts, differ):
+    for text in texts:
+        assert engines_differ(Passage("Start", text)) is differ, text
 
 
 def test_the_documentation_names_every_function():

@@ -95,7 +95,7 @@ def play_two_pages(game):
     ],
 )
 def test_all_notations_and_encodings_give_the_same_game(open_game, content, name):
-    title, first, second, tags = play_two_pages(open_game(content, name, engine="native"))
+    title, first, second, tags = play_two_pages(open_game(content, name))
     assert title == "Tiny"
     assert (first.text, first.actions) == ("Café “Ünder”, 5 < 6 & \\o/.", ("Go on", "Stay"))
     assert (second.text, second.actions) == ('You said a"b. Done.', ())

@@ -1,4 +1,4 @@
-"""Which stories our interpreter plays, and their scripts.
+"""Which stories our interpreter plays, their scripts, and where the engines of Twine 1 differ.
 
 A story is read as Twine 1 if it names no format (most Twee files and all of Twine 1) or an unknown
 one, unless its code is unmistakably that of another format.
@@ -7,11 +7,12 @@ one, unless its code is unmistakably that of another format.
 import gc
 
 from storytest.twine.script import Problem, Script, summarise
-from storytest.twine.story import RECOGNITION, Story, patterns
+from storytest.twine.story import RECOGNITION, Passage, Story, patterns
 from storytest.twine.twine1.macros import Reader
 
 TWINE_2 = ("SugarCube", "Harlowe", "Snowman", "Chapbook")
 UNMISTAKABLE = patterns("unmistakable")
+DIFFERENCES = patterns("differences")
 SUGARCUBE_MACROS = frozenset(RECOGNITION["sugarcube_macros"].split())
 INCLUDES = "StoryIncludes"
 
@@ -67,3 +68,19 @@ def complaint(script: Script) -> str:
     things = f"{count} thing{'s' * (count > 1)} in this {kind}"
     head = f"{script.story.source}: {things} cannot be played (skip with --lenient):"
     return "\n  ".join([head, *summarise(script.problems)])
+
+
+def engines_differ(passage: Passage) -> bool:
+    """Whether an engine of Twine 1 may display a passage in another way."""
+    if "stylesheet" in passage.tags:
+        return any(map(_may_hide, passage.text.split("}")))
+    markup = DIFFERENCES["macro"].sub("", passage.text)
+    has_style = DIFFERENCES["styled_part"].search(passage.text)
+    return passage.is_page and bool(has_style or DIFFERENCES["markup"].search(markup))
+
+
+def _may_hide(rule: str) -> bool:
+    """Whether a CSS rule hides, or adds to, something inside the page."""
+    *_, selectors, properties = rule.split("{") if "{" in rule else ("", "")
+    inside = any(not DIFFERENCES["around"].search(part.strip()) for part in selectors.split(","))
+    return inside and DIFFERENCES["hides"].search(properties) is not None
