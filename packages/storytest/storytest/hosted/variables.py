@@ -175,8 +175,8 @@ class Lookahead:
         """`understood`: known macros, and a dollar sign wherever a variable is named."""
         self.story = story
         self.understood = understood
-        self._texts = [passage.text for passage in story.passages.values()]
-        self._has_computed_names = any(map(patterns.COMPUTED_NAME.search, self._texts))
+        texts = [passage.text for passage in story.passages.values()]
+        self._has_computed_names = any(map(patterns.COMPUTED_NAME.search, texts))
         self._shared = [name for name, passage in story.passages.items() if is_shared(passage)]
         self.always_read: Collection[str] = ()  # variables that the rules read
         self.reached_from = cache(self._reached_from)
@@ -270,21 +270,7 @@ class Lookahead:
         shared = (name for name in self._shared if name not in self._widget_calls)
         needs = (self._needs[name] for name in shared if not self._is_inert(name))
         stored = (uses.stored for uses in self._uses.values())
-        return self._stored_arguments.union(*needs, *stored)
-
-    @cached_property
-    def _stored_arguments(self) -> frozenset[str]:
-        """The variables named in arguments of widgets, if some widget stores its arguments."""
-        names = [name for text in self._texts for name in patterns.WIDGET.findall(text)]
-        if not names or not any(map(patterns.STORES_ARGUMENTS.search, self._texts)):
-            return frozenset()
-        widgets = "|".join(map(re.escape, names))
-        call = re.compile(
-            rf"<<({widgets})(?![\w-])(?:(?:(?!>>).)*>>(?:(?!<<\1\b).)*?<</\1>>|(?:(?!>>).)*>>)",
-            re.S,
-        )
-        calls = (match[0] for text in self._texts for match in call.finditer(text))
-        return frozenset(name for code in calls for name in patterns.VARIABLE.findall(code))
+        return frozenset[str]().union(*needs, *stored)
 
     def _is_inert(self, name: str) -> bool:
         """Whether a passage runs before the story, or in a side bar, and changes nothing."""
