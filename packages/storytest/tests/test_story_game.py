@@ -1,11 +1,6 @@
-"""Native stories as games: exploration of draws, seeds, the cache of pages."""
-
-import gc
+"""Native stories as games: exploration of draws, seeds."""
 
 import pytest
-
-import textgames
-from storytest.limits import Limits
 
 
 def test_every_random_outcome_and_every_choice_is_explored(story):
@@ -32,18 +27,3 @@ def test_exploring_a_draw_with_many_outcomes_stops_at_the_limit(story, draws):
 def test_unseeded_games_differ(story):
     game = story(":: Start\n<<set $x = random(1, 1000000)>>Lot <<$x>>.\n")
     assert len({game.another().reset().text for _ in range(5)}) > 1
-
-
-def count_live_observations():
-    gc.collect()
-    return sum(type(item) is textgames.Observation for item in gc.get_objects())
-
-
-def test_the_cache_of_pages_is_bounded(story):
-    game = story(":: Start\n<<set $n += 1>>Turn <<$n>>.\n\n[[On.|Start]]\n")
-    game.script.limits = Limits(views=50)
-    game.reset(0)
-    before = count_live_observations()
-    for _ in range(300):
-        game.step(0)
-    assert count_live_observations() - before <= 52

@@ -278,10 +278,8 @@ def _projection(cells: tuple[str, ...], targets: tuple[str, ...]) -> Callable[[V
 
 # --- the game
 
-# All orders of up to 5 actions, so that a shuffle is one draw and views can be cached.
+# All orders of up to 5 actions, so that a shuffle is one draw.
 ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
-
-View = tuple[Observation, tuple[Move, ...]]
 
 
 class StoryState:
@@ -316,7 +314,6 @@ class TwineGame(Explorable):
         self.scene: Scene | None = None
         self._cells: dict[str, Value] = {}
         self._tracked = script.facts.tracked
-        self._views: dict[tuple[Scene, int], View] = {}
 
     def another(self) -> "TwineGame":
         twin = super().another()
@@ -334,9 +331,7 @@ class TwineGame(Explorable):
 
     @property
     def edition(self) -> str:
-        """What changes the texts of the game but not its fingerprint."""
-        paraphrases = sorted(self.paraphrases.items())
-        return repr((paraphrases, sorted(self.script.answers.items()), self.script.lenient))
+        return f"{super().edition} {self.script.lenient}"
 
     # --- playing
 
@@ -355,16 +350,12 @@ class TwineGame(Explorable):
         count = len(scene.moves)
         if count < len(ORDERS):
             orders = ORDERS[count]
-            order = int(draw() * len(orders)) if self.shuffle and count > 1 else 0
-            view = self._views.get((scene, order))
-            if view is None:
-                if len(self._views) > self.script.limits.views:
-                    self._views.clear()
-                view = self._views[scene, order] = self._view(scene, orders[order])
+            order = orders[int(draw() * len(orders)) if self.shuffle and count > 1 else 0]
         else:
-            view = self._view(scene, self._random_order(count))
-        observation, self._options = view
-        return observation
+            order = self._random_order(count)
+        face = scene.face
+        self._options = tuple(scene.moves[i] for i in order)
+        return Observation(face.text, tuple(face.actions[i] for i in order), face.reward)
 
     def set_variables(self, values: Mapping[str, Value]) -> Observation:
         """Show the current passage again, with other values of variables."""
@@ -372,12 +363,6 @@ class TwineGame(Explorable):
             raise RuntimeError("the episode has not started; call reset()")
         self._cells.update(values)
         return self._take(Move(self.scene.face.passage))
-
-    def _view(self, scene: Scene, order: Sequence[int]) -> View:
-        face = scene.face
-        actions = tuple(face.actions[i] for i in order)
-        observation = Observation(face.text, actions, face.reward)
-        return observation, tuple(scene.moves[i] for i in order)
 
     # --- for authors, and for compiling
 
