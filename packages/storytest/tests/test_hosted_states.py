@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
 
@@ -11,11 +9,9 @@ import drrn
 import textgames
 from storytest.hosted.game import HostedGame
 from storytest.hosted.identity import Identity, counters
-from storytest.hosted.session import Session
 from storytest.hosted.variables import Lookahead, variable_uses
 from storytest.playtest import play
 from storytest.playtest.evidence import Evidence
-from storytest.search import LostError, UnlistedError
 from storytest.twine.story import Passage, Story
 from tests.commands import main
 from tests.game_checks import check_outcomes
@@ -378,28 +374,3 @@ def test_the_variables_of_a_sound_library_do_not_distinguish_states(open_story):
     other.search_seconds = 0.3
     with pytest.raises(InputError, match="search longer with --seconds"):
         textgames.compile_game(other, cache=False)
-
-
-@needs_formats
-@pytest.mark.full
-def test_a_page_with_very_many_random_draws_is_restored_in_few_attempts(
-    tmp_path, home, monkeypatch
-):
-    noise = "<<for _i = 0; _i lt 60; _i++>><<= random(0, 1)>><</for>><<run window.n = (window.n || 0) + 1>><<= window.n>>"
-    pages = {"Start": "[[Go->Noise]]", "Noise": f"{noise} [[On->End]]", "End": "End."}
-    game = open_twee(pages, "sugarcube", "2.37.3", tmp_path)
-    attempts = 0
-    restore = Session.restore
-
-    def count_attempts(self, saved):
-        nonlocal attempts
-        attempts += 1
-        return restore(self, saved)
-
-    monkeypatch.setattr(Session, "restore", count_attempts)
-    start = next(iter(game.opening()))[1]
-    for page in [game.after(start, 0, key) for key in range(7)]:  # more pages than engines
-        with suppress(LostError, UnlistedError):
-            game.after(page, 0, 0)
-    game.close()
-    assert 0 < attempts <= 7 * 20
