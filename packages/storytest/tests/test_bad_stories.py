@@ -8,7 +8,6 @@ import pytest
 
 import textgames
 from tests.commands import main
-from tests.stories import open_story
 from textgames import InputError
 
 
@@ -132,25 +131,6 @@ def test_one_error_lists_everything_unsupported(error_of):
     ]
 
 
-def test_problems_with_one_cause_are_one_line_with_a_count_and_the_first_lines(error_of):
-    twee = ":: Start\nHi.\n<<setback a.jpg>>\n<<print foo(1)>>\n[[On]]\n\n"
-    twee += ":: On\n<<setback>>\n<<setBack>><<if foo(2)>>x<<endif>>\n"
-    twee += "\n:: Other\n<<setback b.png>>\n"
-    assert error_of(twee).split("\n  ")[1:] == [
-        'the macro <<setback>> is not supported: 4 times: line 3 (line 2 of passage "Start"); '
-        'line 8 (line 1 of passage "On"); line 9 (line 2 of passage "On"); and 1 more',
-        'the function foo() is not supported: 2 times: line 4 (line 3 of passage "Start"); '
-        'line 9 (line 2 of passage "On")',
-    ]
-
-
-def test_the_end_of_an_unknown_block_is_not_counted_as_a_problem(error_of):
-    blocks = "<<once>>a<<becomes>>b<<endonce>> <<linkreplace 'x'>>c<</linkreplace>>"
-    message = error_of(f":: Start\n{blocks} <<endless>>\n")
-    assert message.startswith(": 4 things") and "<<endless>>" in message
-    assert "<<endonce>>" not in message
-
-
 def test_errors_of_a_published_twine_1_story_have_the_line_of_its_file(error_of):
     page = "<html>\n<div id=storeArea><div tiddler='Start'>One\\nTwo &lt;&lt;wobble&gt;&gt;</div></div>"
     assert 'line 2 (line 2 of passage "Start"): the macro <<wobble>>' in error_of(page, "tale.html")
@@ -227,21 +207,6 @@ def test_a_quarter_of_a_million_characters_of_markup_are_read_or_rejected(tmp_pa
         textgames.make(path, lenient=True).reset(0)
     except InputError as error:
         assert str(error).startswith(str(path))
-
-
-def test_a_story_of_ten_thousand_passages_loads(tmp_path):
-    words = "The lamp burns low and the wind is at the door again tonight. " * 4
-    pages = (
-        f":: P{i} [night]\n{words}\n<<if $lamp gt {i}>>It is //bright//.<<else>><<set $lamp += 1>>Dark.<<endif>> "
-        f"You have <<$lamp>>.\n\n[[Go on|P{(i + 1) % 10_000}]]\n[[Wait|P{i}][$turn = $turn + {i}]]\n"
-        for i in range(10_000)
-    )
-    path = tmp_path / "long.twee"
-    path.write_text(":: Start\n[[P0]]\n\n" + "\n".join(pages), encoding="utf-8")
-    game = open_story(path, shuffle=False)
-    game.reset(0)
-    assert len(game.script.nodes) == 10_001
-    assert game.step(0).actions == ("Go on", "Wait")
 
 
 def test_the_deepest_story_that_is_allowed_can_be_played(story):

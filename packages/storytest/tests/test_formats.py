@@ -4,17 +4,14 @@ import re
 
 import pytest
 
-from storytest import formats
 from storytest.formats import (
     StoryFormat,
     add_formats,
     format_for,
     format_in,
     formats_folder,
-    ifid,
     library_formats,
     publish,
-    read_format,
     story_data,
     wanted_format,
     with_engine,
@@ -98,17 +95,6 @@ def test_a_file_that_is_not_a_format_is_rejected_in_one_sentence(text, sentence)
     assert str(error.value).startswith("format.js: ") and "\n" not in str(error.value)
 
 
-def test_a_huge_or_binary_file_is_rejected(tmp_path, monkeypatch):
-    path = tmp_path / "format.js"
-    path.write_bytes(b"\xff\xfe\x00\x01" * 10)
-    with pytest.raises(InputError, match="is not utf-8"):
-        read_format(path)
-    with path.open("wb") as file:
-        file.truncate(formats.LARGEST_FORMAT + 1)
-    with pytest.raises(InputError, match="bytes; the limit is"):
-        read_format(path)
-
-
 @pytest.mark.skipif(not REAL_FORMATS, reason=f"{SHARED_FORMATS} has no story formats")
 def test_the_real_formats_are_read_and_installed():
     assert len(add_formats(SHARED_FORMATS)) == len(REAL_FORMATS)
@@ -131,12 +117,6 @@ def test_several_versions_are_installed_and_listed(tmp_path, capsys):
     assert [line.split()[0] for line in lines] == ["name", "Harlowe", "Harlowe", "Harlowe"]
     assert [line.split()[1] for line in lines] == ["version", "2.1.0", "3.3.9", "3.3.10"]
     assert lines[1].endswith(str(formats_folder() / "harlowe_2.1.0.js"))
-
-
-def test_an_empty_list_names_the_command_that_adds_formats(capsys):
-    assert main(["formats"]) == 0
-    output = capsys.readouterr().out
-    assert "storytest formats add sugarcube" in output
 
 
 def test_a_folder_is_searched_and_a_format_that_cannot_play_is_left_out(tmp_path, capsys):
@@ -240,11 +220,6 @@ def test_the_published_page_has_the_markup_of_twine():
     )
     assert 'type="text/twine-css">body > p { color: red } /* <\\/style> */</style>' in page
     assert "StoryData" not in page and page.count("</script>") == page.count("</style>") == 1
-
-
-def test_a_story_without_an_identifier_gets_the_same_one_each_time():
-    one, two = (read_twee(f":: Start\n{text}\n", "tale.twee") for text in ("Here.", "There."))
-    assert ifid(one) == ifid(one) != ifid(two) and re.fullmatch(r"[0-9A-F-]{36}", ifid(one))
 
 
 def test_an_archive_is_published_and_a_page_with_an_engine_is_unchanged(tmp_path):

@@ -104,11 +104,6 @@ def test_the_seed_determines_the_random_draws(ink):
     assert {"The whole town looks up."} < set(second_pages)
 
 
-def test_actions_are_shuffled(ink):
-    game = ink(STALL, shuffle=True)
-    assert len({game.reset(seed).actions for seed in range(20)}) > 2
-
-
 RULES = """
 step_reward = -0.5
 max_steps = 9
@@ -134,36 +129,10 @@ def test_rules_pay_by_knot_tag_text_and_variable(ink):
     assert play(game, BUY, TOSS, WALK).reward == 5 and play(game, WALK).reward == 1
 
 
-def test_a_report_lists_each_ending_once_with_the_reward_of_its_rule(ink):
-    findings = StoryTest(ink(STALL, RULES), seconds=1).run()
-    assert findings.exact and sorted(ending.reward for ending in findings.endings) == [1, 5, 10]
-    assert all(ending.probability and ending.probability.mean for ending in findings.endings)
-    assert [ending.rule for ending in findings.endings] == [1, 2, None]
-    assert findings.unused_rules == []
-
-
 def test_a_rule_can_end_the_game_and_drop_choices(ink):
     game = ink(STALL, 'ends = { where = "$coins is 0" }\ndrop = ["brass"]\n')
     assert game.reset(0).actions == (TOSS, WALK)
     assert play(game, TOSS).actions and play(game, TOSS, TOSS).ended
-
-
-@pytest.mark.parametrize(
-    ("rule", "sentence"),
-    [
-        ('passage = "cellar"', 'no passage "cellar"'),
-        ('tag = "price"', 'no tag "price". Did you mean "prize"'),
-        ('where = "$coin gt 1"', r"no passage sets \$coin"),
-        ('contains = "dragon"', '"dragon"'),
-    ],
-)
-def test_rules_that_can_never_match_are_rejected(ink, rule, sentence):
-    with pytest.raises(InputError, match=sentence):
-        ink(STALL, f"[[ending]]\n{rule}\nreward = 1\n")
-
-
-def test_actions_can_be_paraphrased(ink):
-    assert ink(STALL, paraphrases={WALK: "Go."}).reset(0).actions == (BUY, TOSS, "Go.")
 
 
 def test_a_story_without_random_draws_is_compiled_and_solved(ink):
@@ -223,13 +192,6 @@ def test_the_fingerprint_depends_on_the_story_and_its_rewards(ink):
 
 
 # Errors
-
-
-def test_the_error_for_ink_source_names_the_command_that_adds_the_compiler(tmp_path, home):
-    path = tmp_path / "tale.ink"
-    path.write_text("Hello. -> END")
-    with pytest.raises(InputError, match=r"tale\.ink: .*storytest formats add ink$"):
-        read_ink(path)
 
 
 @pytest.mark.parametrize(

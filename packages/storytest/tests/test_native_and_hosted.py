@@ -62,16 +62,6 @@ SNIPPETS = {
 }
 
 
-@REAL
-@pytest.mark.usefixtures("sugarcube")
-def test_draws_with_too_many_outcomes_to_list_are_equal_in_both(tmp_path):
-    many = "".join("<<set $x = random(1, 20)>><<print $x>>, " for _ in range(4))
-    source = f":: Start\n{many}and so on.\n[[Once more.|Start]]\n"
-    comparison = compare_twins(source, tmp_path, walks=3, clicks=3)
-    assert not comparison.difference and comparison.pages == 8
-    assert "outcomes" in comparison.unlisted
-
-
 def test_a_difference_is_reported_with_its_path(tmp_path):
     games = []
     for number, end in enumerate("ab"):
