@@ -104,10 +104,8 @@ def _members(text: str, position: int) -> dict[str, Any]:
 def _fault(story_format: StoryFormat, members: dict[str, Any]) -> str:
     name = story_format.name
     version = story_format.version
-    if not NAME.fullmatch(name) or not story_format.key:
-        return f"the name of the story format is {name[:60]!r}; it must be a few plain words"
-    if not VERSION.fullmatch(version):
-        return f'{name} has the version {version[:40]!r}; it must look like "3.3.9"'
+    if not (NAME.fullmatch(name) and story_format.key and VERSION.fullmatch(version)):
+        return f"{name[:60]!r}, version {version[:40]!r}: no name or no version such as 3.3.9"
     if members.get("proofing") is True:
         return f"{story_format} is a proofing format, which prints stories and cannot play them"
     if STORY_DATA not in story_format.source:
