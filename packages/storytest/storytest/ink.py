@@ -368,7 +368,6 @@ class InkGame(AuthoredGame):
     def _start_runtime(self) -> None:
         runtime = require("bink.story", "bink")
         self._current: InkPage | None = None  # the page whose state the runtime is in
-        self._before: tuple[InkPage, int] | None = None  # the page before, and the choice there
         self._page_errors: list[str] = []
         with self._checked_runtime():
             self._runtime: Any = runtime.Story(self.ink.text)
@@ -395,28 +394,11 @@ class InkGame(AuthoredGame):
 
     def _open(self) -> Observation:
         self._draw = self._random.randrange
-        self._before = None
         return self._show(self._first_page())
 
     def _take(self, option: int) -> Observation:
         self._draw = self._random.randrange
-        self._before = (self._state, option)
         return self._show(self._next_page(self._state, option))
-
-    def set_variables(self, values: Mapping[str, Value]) -> Observation:
-        """Repeat the last choice, with other values of variables."""
-        if self._before is None:
-            raise self._refusal("make a choice first; Ink cannot repeat its first page")
-        page, option = self._before
-        state = json.loads(page.saved)
-        old = state["variablesState"]
-        for name, value in values.items():
-            plain = name.lstrip("$")
-            if isinstance(old.get(plain), dict):
-                raise self._refusal(f"{plain} is a list or a knot, which cannot be changed here")
-            old[plain] = f"^{value}" if isinstance(value, str) else value
-        self._before = (replace(page, saved=json.dumps(state)), option)
-        return self._show(self._next_page(*self._before))
 
     def _draws(self) -> tuple[Callable[..., Any], ...]:
         def between(_: str, low: float, high: float) -> int:

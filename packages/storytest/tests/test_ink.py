@@ -69,16 +69,6 @@ def test_ink_games_keep_the_contract(ink, table, shuffle):
     textgames.check_game(twin, episodes=2)
 
 
-def test_the_last_choice_is_repeated_with_other_values(ink):
-    game = ink(STALL)
-    play(game, TOSS)
-    assert "You have 6 coins." in game.set_variables({"$coins": 7}).text
-    assert "You have 5 coins." in game.step(game.look(game.state).actions.index(TOSS)).text
-    game.reset(0)
-    with pytest.raises(InputError, match="make a choice first"):
-        game.set_variables({"$coins": 7})
-
-
 def test_a_story_ends_without_choices_and_its_ending_is_named_after_the_knot(ink):
     game = ink(STALL)
     last = play(game, BUY, WALK)
