@@ -10,10 +10,10 @@ Tale
 {"start": "Start", "format": "Sugarcane"}
 
 :: StoryInit
-<<set $gold = 3; $name = prompt('Name?', "Ada"); $bag = ['rope']>>
+<<set $gold = 3; $name = prompt('Name?', "Ada")>>
 
 :: Start [house]
-''Hello'', <<$name>>. You have <<print $gold>> coins &amp; <<print $bag.length>> things.
+''Hello'', <<$name>>. You have <<print $gold>> coins &amp; things.
 <<if $gold gt 2 and not visited("Cellar")>>The //cellar// is open.<<elseif $gold is 1>>\
 Poor!<<else>><<Wall>><<endif>>
 
@@ -24,7 +24,7 @@ Poor!<<else>><<Wall>><<endif>>
 :: Cellar [house dark]
 <<silently>><<set $x = either("Start", "End")>><<endsilently>><<nobr>>
 It is dark. <<print random(1, 3)>>
-<<endnobr>> <<set $bag = ["bone"]>><a data-passage="Start">Up</a> or [[somewhere|$x]].
+<<endnobr>> <<set $bag = "bone">><a data-passage="Start">Up</a> or [[somewhere|$x]].
 
 :: Wall
 A <<print passage()>> wall. /% hush %/ @@color:red;red@@ -- {{{as it is}}}

@@ -91,8 +91,6 @@ def possible_values(source):
         ("random(3, 0)", [0, 1, 2, 3]),
         ("random(-1, 1)", [-1, 0, 1]),
         ("either('a', 'b', 'c')", ["a", "b", "c"]),
-        ("either(['a', 'b'])", ["a", "b"]),
-        ("either(1, [2])", [1, (2,)]),
     ],
 )
 def test_a_random_draw_lists_each_value_once(source, values):
@@ -158,16 +156,14 @@ def test_facts_list_what_an_expression_reads_and_writes():
         ("foo", "unknown name 'foo'"),
         ("eval('1')", "eval() is not supported"),
         ("Math.floor(Math.random() * 6)", "write random(1, 6)"),
-        ("$x.constructor", ".constructor is not supported"),
+        ("$x.constructor", "cannot parse"),
         ("'open", "cannot parse"),
         ("$x = {}", "cannot parse"),
         ("5 = 3", "did not expect '='"),
-        ("$x[0] = 1", "one item of a list"),
+        ("$x[0] = 1", "cannot parse"),
         ("++$x", "did not expect"),
         ("!" * 50 + "1", "signs in a row"),
-        ("$x" + ".length" * 50, "members in a row"),
         ("(" * 5000 + "1" + ")" * 4000, "brackets"),
-        ("[" * 5000, "brackets"),
         ("1 ? " * 2000, "brackets"),
         ("1 + " * 10_000, "40,000 characters; the limit is 10,000"),
     ],
@@ -185,7 +181,7 @@ def test_a_long_row_of_operators_is_not_nesting():
     assert value("&&".join(["1"] * 3000)) == 1
 
 
-@pytest.mark.parametrize("source", ["$x = $x + $x", "$x = [$x, $x]", "$x = [$x]"])
+@pytest.mark.parametrize("source", ["$x = $x + $x"])
 def test_values_cannot_grow_without_limit(source):
     state = page({"$x": "ab"})
     grow = parse(source, Facts())
@@ -220,10 +216,10 @@ SOURCES = st.recursive(
 # What the generated expressions do not contain.
 OTHERS = """
 10 - 4 - 3 | 24 / 4 / 2 | -7 % 4 | 7 / 2 | .5 + .5 | 1e21 | 0.0000001 | 0.00001 | 1152921504606846976 | 0.5
-| 1e200 * 1e200 | -1 / 0 | [5] == 5 | [0] == false | [1,2] == '1,2' | [1, 2] + '' | [] ? 1 : 2 | undefined ? 1 : 2
+| 1e200 * 1e200 | -1 / 0 | undefined ? 1 : 2
 | null == undefined | NaN == NaN | '١' == 1 | '1_0' == 10 | 'nan' == 0 | '10' < '9' | '10' < 9 | 'false' ? 1 : 2
 | Math.floor(-1.5) | Math.ceil(1.2) | Math.round(2.5) | Math.round(-2.5) | Math.abs(-4) | Math.max(1, 3, 2)
-| Math.min() | parseInt(2.7) | 'four'.length + [1, 2, 3].length | [1, 'b', [3]][1] | [1, 2][5] | 'it\\'s' | "a\\nb"
+| Math.min() | parseInt(2.7) | 'it\\'s' | "a\\nb"
 """
 
 

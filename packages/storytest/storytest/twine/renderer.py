@@ -58,8 +58,8 @@ class Move:
 
 
 def key_of(value: Value) -> Value:
-    """A key that distinguishes true from 1 and [true] from [1], which Python does not."""
-    return f"\0{value!r}" if isinstance(value, (bool, tuple)) else value
+    """A key that distinguishes true from 1, which Python does not."""
+    return f"\0{value!r}" if isinstance(value, bool) else value
 
 
 class Renderer:
@@ -85,7 +85,7 @@ class Renderer:
             answer: Value
             if subject.__class__ is str:
                 answer = cells.get(subject, 0)
-                if answer.__class__ is bool or answer.__class__ is tuple:
+                if answer.__class__ is bool:
                     answer = key_of(answer)
             else:
                 answer = draw(subject)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ TOKEN = re.compile(
       | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
       | (?P<variable>\$[A-Za-z_\u00c0-\u0171][\w\u00c0-\u0171]*|\$\d+[A-Za-z_]\w*)
       | (?P<name>Math\.\w+|[A-Za-z_]\w*)
-      | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|[-+*/%<>=!?:;,.()\[\]])
+      | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|[-+*/%<>=!?:;,()])
       | (?P<unknown>\S)""",
     re.X,
 )
@@ -179,12 +179,6 @@ class _Parser:
         expression = self._primary()
         if variable and (sign := self.accept("++", "--")):
             return self._step(sign, variable)
-        members = 0
-        while sign := self.accept(".", "["):
-            members += 1
-            if members > self.limits.operators:
-                raise ExpressionError(f"more than {self.limits.operators} members in a row")
-            expression = self._index(expression) if sign == "[" else self._member(expression)
         return expression
 
     def _primary(self) -> Expression:
@@ -202,12 +196,9 @@ class _Parser:
             expression = self.assignment()
             self.expect(")")
             return expression
-        if text == "[":
-            items = self._arguments("]")
-            return lambda page: js.check_size(tuple(item(page) for item in items))
         raise ExpressionError(f"did not expect {text!r}")
 
-    # --- names and members
+    # --- names
 
     def _variable(self, variable: str) -> Expression:
         self.facts.read.add(variable[1:])
@@ -218,7 +209,7 @@ class _Parser:
             if name in CONSTANTS:
                 return _constant(CONSTANTS[name])
             raise ExpressionError(f"unknown name {name!r}")
-        arguments = self._arguments(")")
+        arguments = self._arguments()
         if name == "prompt":
             return self._prompt(arguments)
         if name not in FUNCTIONS:
@@ -237,32 +228,11 @@ class _Parser:
             return _constant(self.answers[self.target])
         return arguments[1] if len(arguments) > 1 else _constant(DEFAULT_ANSWER)
 
-    def _member(self, owner: Expression) -> Expression:
-        name = self.next()
-        if name != "length":
-            raise ExpressionError(f"the member .{name} is not supported")
-        return lambda page: _length(owner(page))
-
-    def _index(self, owner: Expression) -> Expression:
-        index = self.assignment()
-        self.expect("]")
-        if self.sign in ASSIGNMENTS:
-            raise ExpressionError("setting one item of a list is not supported")
-
-        def item(page: Page) -> Value:
-            value = owner(page)
-            at = js.numeric(index(page))
-            if isinstance(value, (str, tuple)) and isinstance(at, int) and 0 <= at < len(value):
-                return value[at]
-            return None
-
-        return item
-
-    def _arguments(self, closing: str) -> list[Expression]:
+    def _arguments(self) -> list[Expression]:
         arguments: list[Expression] = []
-        while not self.accept(closing):
+        while not self.accept(")"):
             arguments.append(self.assignment())
-            if self.sign != closing:
+            if self.sign != ")":
                 self.expect(",")
         return arguments
 
@@ -327,10 +297,6 @@ def _signed(sign: str, operand: Expression) -> Expression:
     return lambda page: js.number(js.numeric(operand(page)) * factor)
 
 
-def _length(value: Value) -> Value:
-    return len(value) if isinstance(value, (str, tuple)) else None
-
-
 def _character(match: re.Match[str]) -> str:
     code = match[1] or match[2]
     if code is None:
@@ -349,9 +315,8 @@ def random(page: Page, arguments: Sequence[Value]) -> Value:
 
 
 def either(page: Page, arguments: Sequence[Value]) -> Value:
-    """A random one of the arguments, or of the items if the only argument is a list."""
-    items = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else arguments
-    return items[page.draw(len(items))] if items else 0
+    """A random one of the arguments."""
+    return arguments[page.draw(len(arguments))] if arguments else 0
 
 
 def visited(page: Page, arguments: Sequence[Value]) -> Value:
