@@ -24,7 +24,7 @@ Poor!<<else>><<Wall>><<endif>>
 :: Cellar [house dark]
 <<silently>><<set $x = either("Start", "End")>><<endsilently>><<nobr>>
 It is dark. <<print random(1, 3)>>
-<<endnobr>> <<set $bag = "bone">><a data-passage="Start">Up</a> or [[somewhere|$x]].
+<<endnobr>> <<set $bag = "bone">>[[Up|Start]] or [[somewhere|$x]].
 
 :: Wall
 A <<print passage()>> wall. /% hush %/ @@color:red;red@@ -- {{{as it is}}}

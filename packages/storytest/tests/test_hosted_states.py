@@ -7,7 +7,7 @@ import pytest
 
 import textgames
 from storytest.hosted.game import HostedGame
-from storytest.hosted.identity import Identity, counters
+from storytest.hosted.identity import Identity
 from storytest.hosted.variables import Lookahead, variable_uses
 from storytest.twine.story import Passage, Story
 from tests.commands import main
@@ -171,28 +171,6 @@ def test_stored_texts_and_code_distinguish_states(name, tmp_path, home):
 
 
 @needs_formats
-@pytest.mark.parametrize("condition", ["$x > 2 and it < 6", "$x > 2 and < 6", "$x is 3 or 4 or 5"])
-@pytest.mark.full
-def test_a_story_with_elliptic_comparisons_has_exact_odds(condition, tmp_path, home):
-    halls = {
-        f"Hall {n}": f"(set: $x to it + 1)A hall. {f'[[On->Hall {n + 1}]]' if n < 7 else ''} [[Out->Gate]]"
-        for n in range(1, 8)
-    }
-    passages = {
-        "Start": "(set: $x to 0)[[In->Hall 1]]",
-        **halls,
-        "Gate": "A gate. [[Through->Out]]",
-        "Out": f'(if: {condition})[(go-to: "Good")](else:)[(go-to: "Bad")]',
-        "Good": "In good time.",
-        "Bad": "At the wrong time.",
-    }
-    game = open_twee(passages, "harlowe", "3.3.9", tmp_path)
-    # 1/8 + 1/16 + 1/32
-    assert odds(game) == {"Good": pytest.approx(7 / 32), "Bad": pytest.approx(25 / 32)}
-    game.close()
-
-
-@needs_formats
 def test_the_storage_of_a_state_is_restored(tmp_path, home):
     passages = {
         "Start": "[[A]] [[B]]",
@@ -256,16 +234,6 @@ def test_a_variable_in_a_text_that_a_widget_stores_matters_everywhere():
 def test_assignments_may_contain_quotes_and_brackets():
     uses = variable_uses('(set: $a to (a: 1, "x)", $b), $c to "$d")[[on]]')
     assert uses.settings == (("a", frozenset({"b"})), ("c", frozenset({"d"}))) and not uses.read
-
-
-def test_a_counter_matters_up_to_its_largest_comparison():
-    assert counters(["<<set $c to 0>>", "<<set $c += 1>><<if $c gte 5>>late<</if>>"]) == {"c": 6.0}
-    assert counters(["<<set $c += 1>><<if $c gte 5>>$c<</if>>"]) == {}  # it is shown
-    assert counters(["<<set $c -= 1>><<if $c gte 5>>late<</if>>"]) == {}  # it falls
-    assert counters(["(set: $c to it + 1)(if: $c > 2 and $d < 4)[late]"]) == {"c": 3.0, "d": 5.0}
-    # A comparison without the name.
-    assert counters(["(set: $c to it + 1)(if: $c > 2 and it < 6)[late]"]) == {}
-    assert counters(["(set: $c to it + 1)(if: 10 - $c > 2)[early]"]) == {}  # part of a sum
 
 
 def test_only_visits_that_a_passage_reads_are_counted():

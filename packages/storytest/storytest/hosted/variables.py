@@ -64,14 +64,6 @@ def variable_uses(text: str) -> VariableUses:
     )
 
 
-def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """The text without plain settings, and (variable, operator and value) of each."""
-    pieces = list(_pieces(text))
-    rest = (piece.text for piece in pieces if not piece.operator)
-    settings = [(piece.target, piece.operator + piece.value) for piece in pieces if piece.operator]
-    return "\n".join(rest), settings
-
-
 def named_in_values(source: str, *, hooks: bool) -> set[str]:
     """The variables in texts and code that are a value, which may be used anywhere.
 
@@ -188,12 +180,6 @@ class Lookahead:
         names = (self._live_after[passage], self._read_everywhere, self.always_read)
         return any(variable in part for part in names)
 
-    def is_named_in_code(self, variable: str) -> bool:
-        """Whether code or a rule may use a variable in a way that no macro shows."""
-        if self._has_computed_names or variable in self.always_read:
-            return True
-        return variable in self._words_in_code
-
     def _reached_from(self, passage: str) -> frozenset[str]:
         reached = {passage, *self._shared}
         waiting = list(reached)
@@ -220,11 +206,6 @@ class Lookahead:
             computed = patterns.COMPUTED_LINK.search(passage.text)
             leads_to[name] = every if computed else _named(passage, every) | from_shared
         return leads_to
-
-    @cached_property
-    def _words_in_code(self) -> frozenset[str]:
-        texts = (passage.text for passage in self.story.passages.values() if has_code(passage))
-        return frozenset(word for text in texts for word in patterns.WORD.findall(text))
 
     @cached_property
     def _uses(self) -> dict[str, VariableUses]:
