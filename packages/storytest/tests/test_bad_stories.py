@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 import textgames
@@ -82,13 +80,6 @@ def test_ten_thousand_nested_conditions_are_rejected(error_of):
     assert message.startswith(', line 42 (line 41 of passage "Start"): more than 40 nested blocks')
 
 
-def test_bytes_that_are_not_text_are_rejected(error_of):
-    assert ", line 2: byte 0xff is not utf-8" in error_of(b":: Start\nab\xff\n")
-    assert "NUL characters" in error_of(b":: Start\n\0\n")
-    assert "is not utf-8" in error_of(random.Random(0).randbytes(10_000))
-    assert "is not utf-16" in error_of(b"\xff\xfe:\0:\0 ")
-
-
 NOT_JSON = "StoryData is not valid JSON"
 
 
@@ -129,11 +120,6 @@ def test_one_error_lists_everything_unsupported(error_of):
         ": 3 things in this story cannot be played (skip with --lenient):",
         *PROBLEMS,
     ]
-
-
-def test_errors_of_a_published_twine_1_story_have_the_line_of_its_file(error_of):
-    page = "<html>\n<div id=storeArea><div tiddler='Start'>One\\nTwo &lt;&lt;wobble&gt;&gt;</div></div>"
-    assert 'line 2 (line 2 of passage "Start"): the macro <<wobble>>' in error_of(page, "tale.html")
 
 
 @pytest.mark.parametrize("macro", ["= $x", "Widget 'x'"])

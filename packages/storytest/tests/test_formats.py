@@ -17,14 +17,10 @@ from storytest.formats import (
     with_engine,
 )
 from storytest.twine.reading import read_story, read_twee, read_twine_html
-from storytest.twine.rules import read_rules
 from tests.commands import main
-from tests.source_code import ROOT
 from tests.story_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
 from textgames.errors import InputError
 
-EXAMPLES = ROOT / "examples"
-OURS = ("lighthouse-garden", "last-tram")
 TWEE = """\
 :: StoryTitle
 Salt & "Pepper"
@@ -269,15 +265,3 @@ def test_a_folder_of_two_stories_or_of_none_is_rejected(tmp_path):
 
 
 # Our example stories
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_our_stories_have_several_endings_and_a_reward_for_each(name):
-    rules = read_rules(EXAMPLES / f"{name}.toml")
-    assert rules.story is not None
-    story = read_story(rules.story)
-    endings = {passage.name for passage in story.pages.values() if "ending" in passage.tags}
-    assert {rule.condition.passage for rule in rules.endings} == endings and len(endings) >= 5
-    assert len({rule.reward for rule in rules.endings}) >= 4
-    source = "".join(passage.text for passage in story.passages.values())
-    assert all(f"${variable}" in source for variable in rules.inputs)

@@ -15,7 +15,6 @@ import textgames
 from storytest.authored import AuthoredGame
 from storytest.hosted import session
 from storytest.hosted.engine import OPEN_ISOLATES
-from storytest.limits import Limits
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
 from textgames.errors import InputError
@@ -93,24 +92,6 @@ def test_a_deleted_game_is_collected_with_its_story_and_its_engine(tmp_path, eng
     del game
     gc.collect()
     assert story() is None and len(OPEN_ISOLATES) == before
-
-
-NEXT = "{{ s.n = (s.n || 0) + 1 }}"
-COUNTS = {"Hall": f"{NEXT}<p>[[go on->Cave]]</p>", "Cave": f"{NEXT}<p>[[go back->Hall]]</p>"}
-
-
-def test_pages_that_are_not_cached_are_released(open_page):
-    game = open_page(tiny_story(COUNTS), "counts.html")
-    game.stage.limits = Limits(saved_characters=3000)
-    game.reset(0)
-    game.step(0)
-    game.step(0)
-    page = weakref.ref(game.state.moment.page)
-    game.step(0)
-    game.reset(0)
-    game.stage.close()
-    gc.collect()
-    assert page() is None
 
 
 @pytest.mark.full

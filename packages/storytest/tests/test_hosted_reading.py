@@ -68,11 +68,6 @@ def test_a_link_that_is_a_picture_shows_its_alternative_text_or_the_name_of_its_
     assert page_of(pictures)[1] == ("A key", "old map")
 
 
-def test_the_side_bar_of_a_format_is_not_read():
-    body = '<div id="ui-bar">Saves <button>Restart</button></div>'
-    assert page_of("Here.", body=body) == ("Here.", ())
-
-
 def test_the_options_of_a_select_are_actions_except_the_selected_one():
     options = "<option>red</option><option selected>green</option><option>blue</option>"
     session, page = open_session(
@@ -100,13 +95,6 @@ def test_the_text_next_to_a_check_box_is_its_action_and_is_read_once(boxes: str)
         "Wear [ ] hat red blue or go.",
         ("[ ] hat", "red", "go"),
     )
-
-
-def test_text_in_details_is_read_when_it_is_open():
-    session, page = open_session("<details><summary>More</summary>It was a cat.</details>")
-    assert page.content == ("", ("More",))
-    assert session.press(0).content == ("It was a cat.", ("More",))
-    session.close()
 
 
 @pytest.mark.parametrize(

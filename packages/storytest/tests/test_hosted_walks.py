@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from storytest.hosted.game import HostedGame
-from storytest.hosted.identity import likely_answers
 from storytest.playtest.clicks import ClickPath, read_path, replay
 from storytest.playtest.playtest import StoryTest
 from storytest.playtest.report import steps_of
-from storytest.twine.story import Passage, Story
 from tests.stories import open_hosted
 from tests.story_formats import needs_formats, open_twee
 from tests.tiny_engine import tiny_story
@@ -114,24 +112,6 @@ def test_timers_are_awaited_and_interrupted(tmp_path, home):
     assert "(wait)" not in steps_of(paths["River"])  # who takes the usual path waits anyway
 
 
-@needs_formats
-@pytest.mark.full
-def test_the_first_page_does_not_depend_on_the_wait_of_the_last_game(tmp_path, home):
-    later = "this.value === 'sesame' && setTimeout(() => SugarCube.Engine.play('Cave'), 5000)"
-    rock = f'A rock. <input type="text" id="w" oninput="{later}"> [[Leave->End]]'
-    pages = {"Start": rock, "Cave": "Gold.", "End": "Outside."}
-    game = open_twee(pages, "sugarcube", "2.37.3", tmp_path)
-    session = game.stage.open_session()
-    session.words = ("sesame",)
-    first = session.open(3, rewind=True)
-    assert first.content[1] == ("Leave", "(wait)")
-    assert session.press(1).passage == "Cave"
-    assert session.open(3, rewind=True).content == first.content
-    assert session.rewinds == 1
-    session.close()
-    game.close()
-
-
 @pytest.mark.full
 def test_the_pointer_is_moved_over_and_things_are_dragged(tmp_path, home):
     pages = {
@@ -192,9 +172,3 @@ def test_a_path_with_other_typed_words_than_its_pages_is_refused(typed, tmp_path
     file.write_text(json.dumps(table), encoding="utf-8")
     with pytest.raises(InputError, match="path"):
         read_path(file)
-
-
-def test_common_words_are_typed_more_often():
-    texts = {"A": '<<if $w is "look">>', "B": '<<if ["look", "name"].includes($w)>>'}
-    story = Story("A", {name: Passage(name, text) for name, text in texts.items()})
-    assert sorted(likely_answers(story)) == ["look", "look", "look", "name", "name"]

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import sys
 
 import pytest
 
@@ -241,12 +240,6 @@ def test_a_runtime_error_ends_the_story_and_is_recorded(ink):
     findings = StoryTest(game, seconds=1).run()
     assert findings.intended_endings == 0
     assert [(one.kind, one.passage) for one in findings.problems] == [("thrown error", "gap")]
-
-
-def test_the_error_without_the_runtime_names_the_installation(ink, monkeypatch):
-    monkeypatch.setitem(sys.modules, "bink.story", None)
-    with pytest.raises(InputError, match=r"pip install bink"):
-        ink(STALL)
 
 
 def test_a_panic_of_the_runtime_is_one_sentence(tmp_path, capfd):

@@ -175,26 +175,6 @@ def test_a_mistake_in_the_paraphrases_names_its_line(story, tmp_path, tsv, messa
         story(FORK, 'paraphrases = "other.tsv"\n', paraphrased=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("long-wach", 'Did you mean "long-watch"?'),
-        ("nothing-like-it", "Built in: long-watch, night-market"),
-        ("nowhere/tale.twee", "no such file"),
-    ],
-)
-def test_the_error_for_an_unknown_game_has_a_hint(name, message):
-    with pytest.raises(InputError) as error:
-        textgames.make(name)
-    assert message in str(error.value)
-
-
-def test_the_error_for_a_misspelled_path_names_a_similar_file(tmp_path):
-    (tmp_path / "story.twee").write_text(":: Start\nHi.\n")
-    with pytest.raises(InputError, match=r"Did you mean .*story\.twee"):
-        textgames.make(tmp_path / "storry.twee")
-
-
 def test_a_where_condition_reads_visits_and_cannot_set_variables(story):
     twee = ":: Start\nGo.\n\n[[a|A]]\n[[b|B]]\n\n:: A\nA.\n\n[[b|B]]\n\n:: B\nB.\n"
     game = story(twee, "[[ending]]\nwhere = 'visited(\"A\") gt 0'\nreward = 3\n")

@@ -12,7 +12,7 @@ import textgames
 from storytest.map.layers import make_boxes, make_layers
 from storytest.map.layout import Layout
 from storytest.map.story_map import StoryMap, seen_map, story_map
-from storytest.map.svg import legend_html, story_map_svg
+from storytest.map.svg import story_map_svg
 from storytest.playtest.playtest import StoryTest
 from tests.sample_games import Doors
 from textgames.pages import style
@@ -213,15 +213,6 @@ def test_the_map_shows_problems(flawed):
     sea = str(graph.labels.index("Sea"))
     assert all("untaken" in line.attrib["class"] for line in lines if line.get("data-to") == sea)
     assert "not written" in "".join(root.itertext())
-
-
-def test_the_legend_can_be_outside_of_the_drawing(flawed):
-    graph = flawed
-    assert "never reached" in story_map_svg(graph) and "never reached" in legend_html(graph)
-    without = ElementTree.fromstring(story_map_svg(graph, legend=False))
-    assert without.find(f".//{SVG}g[@class='legend']") is None
-    sound = dataclasses.replace(graph, flaws={})
-    assert "never reached" not in legend_html(sound)
 
 
 def test_the_sampled_map_agrees_with_the_exact_one():
