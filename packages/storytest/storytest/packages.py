@@ -45,7 +45,7 @@ class Download:
         """The file, or raise an InputError."""
         try:
             with urllib.request.urlopen(self.url, timeout=seconds) as answer:
-                data = answer.read(MAX_BYTES)
+                data: bytes = answer.read(MAX_BYTES)
             if self.member:
                 with tarfile.open(fileobj=io.BytesIO(data)) as archive:
                     file = archive.extractfile(self.member)

@@ -350,7 +350,8 @@ class TwineGame(Explorable):
         count = len(scene.moves)
         if count < len(ORDERS):
             orders = ORDERS[count]
-            order = orders[int(draw() * len(orders)) if self.shuffle and count > 1 else 0]
+            number = int(draw() * len(orders)) if self.shuffle and count > 1 else 0
+            order: Sequence[int] = orders[number]
         else:
             order = self._random_order(count)
         face = scene.face
