@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import textgames
-from textgames import registry
 from textgames.version import __version__ as __version__
 
 if TYPE_CHECKING:

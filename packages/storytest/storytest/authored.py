@@ -116,6 +116,11 @@ class AuthoredGame(SeededGame):
         return digest.hexdigest()
 
     @property
+    def edition(self) -> str:
+        """What the fingerprint does not cover and a player sees."""
+        return repr(sorted(self.paraphrases.items()))
+
+    @property
     def problems(self) -> Sequence[Problem]:
         """Problems of the story: unsupported code, or errors of its scripts so far."""
         return ()

@@ -120,15 +120,10 @@ class _Opening:
         if data and not TWINE_2_END.search(text, data.end()):
             cause = "the file is truncated (no </tw-storydata>)"
             raise InputError(f"{source}: {cause}; download it again")
-        if len(text) <= LIMITS.passage_characters:
-            return read_twine_html(text, source)
-        light = without_media(text)
-        if SCRIPT.search(text):
-            check_size(light, source)
-        try:
-            return read_twine_html(text, source)
-        except InputError:
-            return read_twine_html(light, source)
+        if len(text) > LIMITS.passage_characters:
+            text = without_media(text)
+            check_size(text, source)
+        return read_twine_html(text, source)
 
     def _is_ours(self, script: Script) -> bool:
         """Whether our interpreter displays all pages like the engines of Twine 1."""
@@ -154,10 +149,7 @@ class _Opening:
         script.lenient = self.spec.lenient
         if self.toml:
             check_rules(self.rules, script, self.toml)
-        game = TwineGame(self.path.stem, script, self.rules, **self.options)
-        if self.spec.lenient:
-            game.note_empty_opening()
-        return game
+        return TwineGame(self.path.stem, script, self.rules, **self.options)
 
     def _hosted(self, story: Story) -> HostedGame:
         source = str(self.file)

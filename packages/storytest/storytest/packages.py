@@ -1,86 +1,60 @@
 """Fetches story formats and the Ink compiler by name, and checks their SHA-256.
 
-`packages.toml` lists the files: in packages of npm, and in the repository of Twine. They belong to
+`packages.toml` lists the files: in the repository of Twine, and in archives of npm. They belong to
 others, so they are not part of this package.
 """
 
 import hashlib
+import io
 import re
-import shutil
-import subprocess
 import tarfile
-import tempfile
+import urllib.request
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from textgames.errors import InputError, did_you_mean
-from textgames.files import home, read_bytes, read_toml, write
+from textgames.files import home, read_bytes, read_toml
 
 INK = "ink"
 COMMAND = "storytest formats add"
 HOW = f"{COMMAND} FILE_OR_FOLDER"
 MAX_BYTES = 32 * 2**20
-INSTALL = {"npm": "Node.js, which has npm", "git": "git"}
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file in a package of npm, or in a repository at a commit."""
+    """A file on the web, or in an archive there."""
 
     name: str
     version: str
     sha256: str
-    path: str
-    package: str = ""
-    repository: str = ""
-    commit: str = ""
+    url: str
+    member: str = ""  # of the archive
 
     def __str__(self) -> str:
-        return f"{self.name} {self.version} from {self.package or self.repository}"
-
-    @property
-    def order(self) -> list[int]:
-        return _numbers(self.version)
+        return f"{self.name} {self.version} from {urlsplit(self.url).hostname}"
 
     @property
     def compiler(self) -> Path:
         """Where the Ink compiler is stored."""
         return home() / "formats" / f"inkjs-{self.version}.js"
 
-    def fetch(self) -> bytes:
+    def fetch(self, seconds: float = 60.0) -> bytes:
         """The file, or raise an InputError."""
         try:
-            with tempfile.TemporaryDirectory() as folder:
-                data = self._from_npm(folder) if self.package else self._from_git(folder)
-        except (subprocess.SubprocessError, OSError, tarfile.TarError, LookupError) as error:
+            with urllib.request.urlopen(self.url, timeout=seconds) as answer:
+                data: bytes = answer.read(MAX_BYTES)
+            if self.member:
+                with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+                    file = archive.extractfile(self.member)
+                    data = file.read(MAX_BYTES) if file else b""
+        except (OSError, tarfile.TarError, LookupError) as error:
             raise InputError(f"{self} cannot be fetched; check the connection") from error
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise InputError(f"{self}: its checksum is wrong, so it was not added")
         return data
-
-    def _from_npm(self, folder: str) -> bytes:
-        self._run(folder, "npm", "pack", self.package, "--ignore-scripts", "--silent")
-        archive = next(Path(folder).glob("*.tgz"), Path(folder, "package.tgz"))
-        with tarfile.open(archive) as files:
-            file = files.extractfile(f"package/{self.path}")
-            return file.read(MAX_BYTES) if file else b""
-
-    def _from_git(self, folder: str) -> bytes:
-        self._run(folder, "git", "init", "--quiet")
-        self._run(folder, "git", "remote", "add", "origin", f"https://{self.repository}")
-        partial = ("--quiet", "--depth=1", "--filter=blob:none")
-        self._run(folder, "git", "fetch", *partial, "origin", self.commit)
-        return self._run(folder, "git", "show", f"{self.commit}:{self.path}")
-
-    def _run(self, folder: str, program: str, *arguments: str, seconds: int = 180) -> bytes:
-        command = shutil.which(program)
-        if command is None:
-            cause = f"{program} is not installed; install {INSTALL[program]}"
-            raise InputError(f"{self}: {cause}, and run this command again")
-        return subprocess.run(
-            [command, *arguments], cwd=folder, check=True, capture_output=True, timeout=seconds
-        ).stdout
 
 
 @cache
@@ -89,11 +63,11 @@ def _downloads() -> dict[str, list[Download]]:
     for source in read_toml(Path(__file__).with_name("packages.toml"))["source"]:
         for name, table in source.pop("files").items():
             for version, sha256 in table.items():
-                path = source["path"].format(name=name, version=version)
-                file = Download(name, version, sha256, **{**source, "path": path})
-                files.setdefault(name, []).append(file)
+                names = {"name": name, "version": version}
+                parts = {key: template.format(**names) for key, template in source.items()}
+                files.setdefault(name, []).append(Download(**names, sha256=sha256, **parts))
     for versions in files.values():
-        versions.sort(key=lambda one: one.order, reverse=True)
+        versions.sort(key=lambda one: numbers(one.version), reverse=True)
     return files
 
 
@@ -104,10 +78,11 @@ def downloads_of(request: str) -> list[Download]:
     """
     name, _, version = request.lower().partition("@")
     files = _downloads().get(name, [])
-    prefix = _numbers(version)
-    near = [one for one in files if one.order[: len(prefix)] == prefix]
+    prefix = numbers(version)
+    near = [one for one in files if numbers(one.version)[: len(prefix)] == prefix]
     if near:
-        return [one for one in near if one.order[0] == near[0].order[0]]
+        major = numbers(near[0].version)[0]
+        return [one for one in near if numbers(one.version)[0] == major]
     if files:
         versions = ", ".join(dict.fromkeys(one.version for one in files))
         raise InputError(f"{request}: only {name} {versions} can be fetched; add its file: {HOW}")
@@ -126,18 +101,13 @@ def command_for(name: str, version: str = "") -> str | None:
 
 def plays(version: str, story_version: str) -> bool:
     """Whether a version of a format plays stories of another: its first two numbers suffice."""
-    has, needs = (_numbers(one)[:2] for one in (version, story_version))
+    has, needs = (numbers(one)[:2] for one in (version, story_version))
     return not needs or (has[:1] == needs[:1] and has >= needs)
 
 
-def _numbers(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", version)]
-
-
-def add_ink(download: Download) -> str:
-    """Fetch the Ink compiler, and return what was done."""
-    write(download.compiler, download.fetch())
-    return f"Ink compiler (inkjs {download.version}): added"
+def numbers(version: str) -> list[int]:
+    """The numbers of a version, to compare it with others."""
+    return [int(number) for number in re.findall(r"\d+", version.partition("-")[0])]
 
 
 def ink_compiler(source: str) -> str:

@@ -100,15 +100,6 @@ def test_visits_and_turns_are_part_of_the_state_only_if_a_passage_reads_them(sto
     assert len(compiled(story(fork + "<<print turns()>>\n"))) == 3
 
 
-def test_a_return_link_makes_the_previous_page_part_of_the_state(story):
-    tale = ":: Start\n[[A]]\n[[B]]\n\n:: A\nA.\n\n[[Hall]]\n\n:: B\nB.\n\n[[Hall]]\n\n"
-    tale += ":: Hall\nHall.\n\n<<return>>\n[[End]]\n\n:: End\nOver.\n"
-    game = compiled(story(tale))
-    halls = [state for state in range(len(game)) if game.texts[game.text[state]] == "Hall."]
-    assert len(halls) == 2
-    check_game(game)
-
-
 @pytest.mark.parametrize(
     ("tale", "message"),
     [
@@ -117,7 +108,6 @@ def test_a_return_link_makes_the_previous_page_part_of_the_state(story):
             r"\$gold",
         ),
         (":: Start\nNothing more.\n\n:: Other\n", 'passage "Start", has no links'),
-        (":: Start\nHere.\n\n[[On.|End]]\n\n:: End\nThere. <<back>>\n", "<<back>>"),
     ],
 )
 def test_a_story_that_cannot_be_compiled_raises_one_sentence(story, tale, message):

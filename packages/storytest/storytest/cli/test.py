@@ -159,7 +159,6 @@ def _write_paths(findings: Findings, folder: Path) -> int:
 NUMBER = re.compile(r"\d+")  # a count in a problem's text varies from test to test
 
 Stamps = dict[Path, tuple[int, int]]  # time and size of each file
-Problems = dict[tuple[str, str, str], Problem]  # by what identifies them in another test
 
 
 class SavedError(Exception):
@@ -183,7 +182,7 @@ class Watch:
         self.interval = interval
         self.files = {Path(options.game), _toml_of(options.game)}
         self.stamps: Stamps = {}
-        self.problems: Problems = {}  # of all tests, and not fixed
+        self.problems: dict[tuple[str, str, str], Problem] = {}  # that are not fixed
         self.headline = ""  # the last one that was printed
         self.failed = False
 
@@ -211,19 +210,20 @@ class Watch:
             self._add_files(game)
             if not self.options.lenient:
                 require_playable(game)
-            limits = sorted({min(self.first, self.options.seconds), self.options.seconds})
-            for seconds in limits:
-                if self._report(game, seconds, is_last=seconds == limits[-1]):
+            for seconds in (self.first, self.options.seconds):
+                if self._report(game, min(seconds, self.options.seconds)):
                     break
         finally:
             terminal.clear_status()
             close(game)
 
-    def _report(self, game: Game, seconds: float, *, is_last: bool) -> bool:
-        """Test the story, and print its new problems, and after the last test those fixed.
+    def _report(self, game: Game, seconds: float) -> bool:
+        """Test the story, and print which problems are new or fixed.
+
+        A short test may miss problems, so only a long or an exact one shows what is fixed.
 
         Returns:
-            Whether the test is exact.
+            Whether a longer test would find nothing else.
 
         Raises:
             SavedError: A file was saved.
@@ -243,29 +243,29 @@ class Watch:
             raise KeyboardInterrupt
         self.failed = findings.failed
         now = {(p.kind, p.passage, NUMBER.sub("", p.text)): p for p in findings.problems}
-        latest = [key for key in now if key not in self.problems]
-        former = []
-        if is_last or findings.exact:
-            former = [key for key in self.problems if key not in now]
+        is_last = findings.exact or seconds == self.options.seconds
+        fixed = [key for key in self.problems if key not in now] if is_last else []
+        new = [key for key in now if key not in self.problems]
         self.problems = {**self.problems, **now}
-        if headline(findings) != self.headline or former or latest:
+        if headline(findings) != self.headline or fixed or new:
             self.headline = headline(findings)
             print(visible(f"{time.strftime('%H:%M:%S')}  {self.headline}"))
-        for key in former:
+        for key in fixed:
             print(visible(f"  fixed: {self.problems.pop(key)}"))
-        for key in latest:
+        for key in new:
             print(visible(f"  new: {now[key]}"))
         sys.stdout.flush()
-        return findings.exact
+        return is_last
 
     def _add_files(self, game: Game) -> None:
         """Watch the story that a TOML names, and the files of a folder or of Ink source."""
         if isinstance(game, AuthoredGame):
             source = Path(game.story.source)
             self.files.add(source)
-            if source.is_dir() or source.suffix.lower() == ".ink":
-                folder = source if source.is_dir() else source.parent
-                self.files.update(folder.rglob("*" if source.is_dir() else "*.ink"))
+            if source.is_dir():
+                self.files.update(source.rglob("*"))
+            elif source.suffix.lower() == ".ink":
+                self.files.update(source.parent.rglob("*.ink"))
         self.stamps = {**self._current_stamps(), **self.stamps}
 
     def _current_stamps(self) -> Stamps:

@@ -77,11 +77,6 @@ class HostedGame(Explorable):
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
-    def edition(self) -> str:
-        """What the fingerprint does not cover and a player sees."""
-        return repr((sorted(self.paraphrases.items()), sorted(self.script.answers.items())))
-
-    @property
     def problems(self) -> Sequence[Problem]:
         """Errors that the story's own scripts have thrown so far."""
         problems = []
