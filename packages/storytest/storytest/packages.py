@@ -1,18 +1,18 @@
 """Fetches story formats and the Ink compiler by name, and checks their SHA-256.
 
-`packages.toml` lists the files: in the repository of Twine, and in archives of npm. They belong to
+`packages.toml` lists the files: in packages of npm, and in the repository of Twine. They belong to
 others, so they are not part of this package.
 """
 
 import hashlib
-import io
 import re
+import shutil
+import subprocess
 import tarfile
-import urllib.request
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from textgames.errors import InputError, did_you_mean
 from textgames.files import home, read_bytes, read_toml
@@ -25,36 +25,56 @@ MAX_BYTES = 32 * 2**20
 
 @dataclass(frozen=True)
 class Download:
-    """A file on the web, or in an archive there."""
+    """A file in a package of npm, or in a repository at a commit."""
 
     name: str
     version: str
     sha256: str
-    url: str
-    member: str = ""  # of the archive
+    path: str
+    package: str = ""
+    repository: str = ""
+    commit: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.version} from {urlsplit(self.url).hostname}"
+        return f"{self.name} {self.version} from {self.package or self.repository}"
 
     @property
     def compiler(self) -> Path:
         """Where the Ink compiler is stored."""
         return home() / "formats" / f"inkjs-{self.version}.js"
 
-    def fetch(self, seconds: float = 60.0) -> bytes:
+    def fetch(self) -> bytes:
         """The file, or raise an InputError."""
         try:
-            with urllib.request.urlopen(self.url, timeout=seconds) as answer:
-                data: bytes = answer.read(MAX_BYTES)
-            if self.member:
-                with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-                    file = archive.extractfile(self.member)
-                    data = file.read(MAX_BYTES) if file else b""
-        except (OSError, tarfile.TarError, LookupError) as error:
+            with tempfile.TemporaryDirectory() as folder:
+                data = self._from_npm(folder) if self.package else self._from_git(folder)
+        except (subprocess.SubprocessError, OSError, tarfile.TarError, LookupError) as error:
             raise InputError(f"{self} cannot be fetched; check the connection") from error
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise InputError(f"{self}: its checksum is wrong, so it was not added")
         return data
+
+    def _from_npm(self, folder: str) -> bytes:
+        self._run(folder, "npm", "pack", self.package, "--ignore-scripts", "--silent")
+        with tarfile.open(next(Path(folder).glob("*.tgz"), Path(folder, "none"))) as files:
+            file = files.extractfile(f"package/{self.path}")
+            return file.read(MAX_BYTES) if file else b""
+
+    def _from_git(self, folder: str) -> bytes:
+        self._run(folder, "git", "init", "--quiet")
+        address = f"https://{self.repository}"
+        partial = ("--quiet", "--depth=1", "--filter=blob:none")
+        self._run(folder, "git", "fetch", *partial, address, self.commit)
+        return self._run(folder, "git", "show", f"{self.commit}:{self.path}")
+
+    def _run(self, folder: str, program: str, *arguments: str, seconds: int = 180) -> bytes:
+        command = shutil.which(program)
+        if command is None:
+            cause = f"{program} is not installed; install it"
+            raise InputError(f"{self}: {cause}, and run this command again")
+        return subprocess.run(
+            [command, *arguments], cwd=folder, check=True, capture_output=True, timeout=seconds
+        ).stdout
 
 
 @cache
@@ -63,9 +83,9 @@ def _downloads() -> dict[str, list[Download]]:
     for source in read_toml(Path(__file__).with_name("packages.toml"))["source"]:
         for name, table in source.pop("files").items():
             for version, sha256 in table.items():
-                names = {"name": name, "version": version}
-                parts = {key: template.format(**names) for key, template in source.items()}
-                files.setdefault(name, []).append(Download(**names, sha256=sha256, **parts))
+                path = source["path"].format(name=name, version=version)
+                file = Download(name, version, sha256, **{**source, "path": path})
+                files.setdefault(name, []).append(file)
     for versions in files.values():
         versions.sort(key=lambda one: numbers(one.version), reverse=True)
     return files

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import tarfile
 
 import pytest
@@ -27,25 +28,28 @@ def archive_of(text, member):
 
 @pytest.fixture
 def offer(tmp_path, monkeypatch):
-    """Function that offers files for download, of a name, by version."""
+    """Function that offers packages of npm, of a name, by version."""
+    npm = tmp_path / "bin" / "npm"
+    npm.parent.mkdir()
+    npm.write_text(f'#!/bin/sh\ncp "{tmp_path}/$2.tgz" .\n')
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{npm.parent}{os.pathsep}{os.environ['PATH']}")
 
-    def offer_files(name="harlowe", member="package/format.js", **versions):
+    def offer_files(name="harlowe", **versions):
         files = []
         for version, text in versions.items():
-            path = tmp_path / f"{version}.tgz"
-            path.write_bytes(archive_of(text, member) if member else text.encode())
+            (tmp_path / f"{version}.tgz").write_bytes(archive_of(text, "package/format.js"))
             digest = hashlib.sha256(text.encode()).hexdigest()
             number = version.strip("v").replace("_", ".")
-            files.append(Download(name, number, digest, path.as_uri(), member))
+            files.append(Download(name, number, digest, "format.js", package=version))
         monkeypatch.setattr(packages, "_downloads", lambda: {name: files})
         return tmp_path
 
     return offer_files
 
 
-@pytest.mark.parametrize("member", ["", "package/format.js"])
-def test_a_name_adds_the_format_from_a_file_or_an_archive(offer, capsys, member):
-    offer(v3_3_9=format_js(), member=member)
+def test_a_name_adds_the_format_from_a_package(offer, capsys):
+    offer(v3_3_9=format_js())
     assert main(["formats", "add", "Harlowe"]) == 0
     assert capsys.readouterr().out == "Harlowe 3.3.9: added\n"
     assert [one.version for one in library_formats()] == ["3.3.9"]
@@ -54,7 +58,7 @@ def test_a_name_adds_the_format_from_a_file_or_an_archive(offer, capsys, member)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "harlowe 3.3.9 from None cannot be fetched"),
+        (None, "harlowe 3.3.9 from v3_3_9 cannot be fetched"),
         (b"damaged", "cannot be fetched"),
         (archive_of("x", "package/other.js"), "cannot be fetched"),
         (archive_of("x", "package/format.js"), "checksum is wrong, so it was not added"),
@@ -69,6 +73,13 @@ def test_a_file_that_cannot_be_fetched_or_was_changed_is_one_sentence(
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert library_formats() == []
+
+
+def test_without_npm_the_error_names_it(offer, capsys, monkeypatch):
+    offer(v3_3_9=format_js())
+    monkeypatch.setenv("PATH", "")
+    assert main(["formats", "add", "harlowe"]) == 2
+    assert "npm is not installed" in capsys.readouterr().err
 
 
 def test_an_older_format_is_fetched_if_the_newest_cannot_be(offer, capsys):
