@@ -1,18 +1,25 @@
 """`python -m lab report`: tables and figures from recorded rows."""
 
 import argparse
+from pathlib import Path
 
 from textgames.terminal import warn
 
+# Pages with blocks of the report, of which `results` has the rows.
+PAGES = ("README.md", "docs/claims.md", "docs/lab/beyond.md", "docs/textgames/diagnostics.md")
+PAGES += ("docs/drrn/arena.md",)
+
 
 def run(options: argparse.Namespace) -> int:
+    from drrn.experiments.results import refuse_sweep
     from lab.experiments.results import Results
     from lab.reports.report import differences, write_report
 
+    root = Path(__file__).parents[1]
+    is_published = options.out.resolve() == root / "results"
+    pages = options.pages or [root / page for page in PAGES if is_published]
+    refuse_sweep(options.out)
     results = Results(options.out)
-    results.refuse_sweep()
-    named = (options.readme, options.beyond, options.diagnostics, options.arena)
-    pages = [page for page in named if page]
     if not options.check:
         print(write_report(results, pages))
         return 0

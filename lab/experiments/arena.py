@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from drrn.arena.llm import Options
 from drrn.arena.players import Player, name_of, open_player
 from drrn.arena.tournament import play, specs_of
+from drrn.experiments.results import commit
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.runs.scores import RoundScores
@@ -21,7 +22,7 @@ from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
 from lab.experiments.job import Job
 from lab.experiments.plan import PAPER, PLAN, QUICK, Scale, Variant
-from lab.experiments.results import ARENA, commit, mark
+from lab.experiments.results import ARENA, mark
 from textgames.compiled.oracle import solve_game
 from textgames.errors import InputError
 from textgames.game.contract import fingerprint_of

@@ -9,7 +9,7 @@ import textgames
 from drrn.runs.config import game_entry, spec_from
 from drrn.runs.run import Run
 from lab.experiments.job import hashes_of
-from lab.experiments.statistics import distance, paraphrases_of, statistics_of
+from lab.experiments.statistics import distance, distances_of, paraphrases_of
 from tests.commands import main
 from tests.runs import rehash, train
 from tests.stories import FORK, REWARDS
@@ -185,7 +185,8 @@ def test_the_config_of_a_run_contains_its_set(tale, tmp_path):
 
 
 def test_every_set_is_measured_under_its_name(tale):
-    sets = statistics_of(textgames.make(tale), None).paraphrases
+    game = textgames.make(tale)
+    sets = distances_of(game, textgames.compile_game(game))
     assert {name: (one.pairs, one.oov_rate) for name, one in sets.items()} == {
         "paraphrased": (2, 0.5),
         "reworded": (2, 1.0),

@@ -16,20 +16,15 @@ import io
 import json
 import pickle
 import re
-import shutil
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from lab.authors import added
-from lab.authors.added import HOW, REPOSITORY, Origin, games_folder
 from storytest.twine.story import unescape_html
 from textgames.errors import InputError
-from textgames.files import read_bytes, write_atomically
+from textgames.files import home, read_bytes, write
 from textgames.openers import make
 
 SIMULATOR = "simulators/MySimulator.py"
@@ -320,186 +315,123 @@ def _expression(node: ast.expr) -> str:
 # --- Installation
 
 TITLES = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}
-STEP_REWARD = -0.1  # in the paper, in both games
+# The Q-values that the paper prints for Saving John are those of a game without step rewards, as in
+# its code. In the paper's text both games have one: so has the third game.
+STEP_REWARDS = {"saving-john": 0.0, "machine-of-death": -0.1, "saving-john-step": -0.1}
+REPOSITORY = "https://github.com/jvking/text-games"
 COMMIT = "936b583"
-_SUMS = resources.files("lab.authors").joinpath("published.sha256").read_text(encoding="utf-8")
-# The files that the games are converted from, and their published SHA-256. Other files are refused,
-# so that nothing unknown is parsed.
+FOLDER = "text-games"  # of the stories, in the folder of the installed games
+_SUMS = Path(__file__).with_suffix(".sha256").read_text(encoding="utf-8")
+# The files that the games are converted from, and their SHA-256. Other files are refused, so that
+# nothing unknown is parsed.
 PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.splitlines())}
 
 
 def run(options: argparse.Namespace) -> None:
-    """Install the games, and print what they come from."""
-    before = added.origin_if_sound()
-    origin = add_games(options.path, as_published=options.as_published)
-    what = "installed" if before is None else "installed again"
-    print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
-    if before is not None and before != origin:
-        print(f"before: {before}")
+    add_games(options.path)
+    print(f"installed: {', '.join(STEP_REWARDS)}")
 
 
-def add_games(clone: Path, *, as_published: bool = False) -> Origin:
-    """Install both games from a clone.
-
-    Args:
-        clone: A clone of the authors' repository.
-        as_published: Take the rewards of the published code instead of those of the paper.
-
-    Returns:
-        What the games were converted from.
+def add_games(clone: Path) -> None:
+    """Install the games from a clone of the authors' repository.
 
     Raises:
         InputError: A file differs from the published one, or the games cannot be written.
     """
-    sources = read_sources(clone)
-    files = converted(sources, as_published=as_published)
-    folder = f"text-games-{_sha256(repr(sorted(files.items())).encode())[:12]}"
-    hashes = {name: _sha256(data) for name, data in sources.items()}
-    sums = "\n".join(f"{sha256}  {name}" for name, sha256 in hashes.items())
-    origin = Origin(folder, _sha256(sums.encode()), hashes, as_published)
-    before = added.origin_if_sound()
-    try:
-        _write(files, origin)
-    except OSError as error:
-        why = f"{error.strerror}; the old games are unchanged"
-        raise InputError(f"{games_folder()}: cannot be written: {why}") from error
-    if before is not None and before.folder != origin.folder:
-        shutil.rmtree(before.path, ignore_errors=True)
-    return origin
+    games = home() / "games"
+    files = converted(read_sources(clone))
+    for name in sorted(
+        files, key=lambda name: name.endswith(".toml")
+    ):  # last, since they name the others
+        write(games / name if name.endswith(".toml") else games / FOLDER / name, files[name])
+    for name in STEP_REWARDS:
+        make(name)
 
 
 def read_sources(clone: Path) -> dict[str, bytes]:
     """The published files that the games are converted from, with Unix line ends."""
-    if not clone.is_dir():
-        raise InputError(f"{clone}: no such folder; name a clone of {REPOSITORY} ({HOW})")
     if not (clone / SIMULATOR).is_file():
-        message = f"{clone}: not a clone of {REPOSITORY}, since it has no {SIMULATOR}; {HOW}"
-        raise InputError(message)
+        cure = f"git clone {REPOSITORY}, then python -m lab games text-games"
+        raise InputError(
+            f"{clone}: has no {SIMULATOR}, so it is no clone of the authors' files; {cure}"
+        )
     sources = {}
-    for name in PUBLISHED:  # Windows clones have other line ends
-        data = read_bytes(clone / name, 4 * 2**20)  # the largest has 160,000 bytes
-        sources[name] = data.replace(b"\r\n", b"\n")
-    for name, data in sources.items():
-        if _sha256(data) != PUBLISHED[name]:
+    for name, sha256 in PUBLISHED.items():
+        data = read_bytes(clone / name).replace(
+            b"\r\n", b"\n"
+        )  # Windows clones have other line ends
+        if hashlib.sha256(data).hexdigest() != sha256:
             restore = f"restore it with `git -C {clone} checkout {COMMIT} -- {name}`"
             raise InputError(f"{clone / name}: differs from the published file; {restore}")
+        sources[name] = data
     return sources
 
 
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def converted(sources: dict[str, bytes], *, as_published: bool) -> dict[str, str]:
-    """The files of both games, by name."""
+def converted(sources: Mapping[str, bytes]) -> dict[str, str]:
+    """The files of the games, by name."""
     tree = parse_python2(sources[SIMULATOR])
     machine_of_death, labels = read_machine_of_death(tree)
-    twee = {
+    stories = {
         "saving-john": read_saving_john(sources["simulators/savingjohn.pickle"], tree),
         "machine-of-death": machine_of_death,
     }
-    originals = sources["simulators/machineofdeath_originalActions.txt"]
-    others = sources["simulators/machineofdeath_paraphrasedActions.txt"]
+    lists = ("original", "paraphrased")
+    originals, others = (sources[f"simulators/machineofdeath_{each}Actions.txt"] for each in lists)
     pairs = {"original": "paraphrase", **paraphrases(originals, others, labels)}
     lines = [f"{original}\t{paraphrase}\n" for original, paraphrase in pairs.items()]
     files = {"machine-of-death.paraphrases.tsv": "".join(lines)}
-    for name, story in twee.items():
-        prefix = f"simulators/{name.replace('-', '')}"
-        vocabulary = {
-            "states": _vocabulary(sources[f"{prefix}_wordId.pickle"]),
-            "actions": _vocabulary(sources[f"{prefix}_actionId.pickle"]),
-        }
+    for name, story in stories.items():
         files[f"{name}.twee"] = story.twee
-        files[f"{name}.toml"] = rewards_toml(tree, name, story, published=as_published)
-        files[f"{name}.vocabulary.json"] = json.dumps(vocabulary, ensure_ascii=False)
+    for name, step_reward in STEP_REWARDS.items():
+        story_name = name.removesuffix("-step")
+        files[f"{name}.toml"] = rewards_toml(tree, story_name, stories[story_name], step_reward)
     return files
-
-
-def _vocabulary(data: bytes) -> dict[str, int]:
-    """The published indices of words."""
-    words: dict[str, int] = read_pickle(data)
-    return dict(sorted(words.items(), key=lambda item: item[1]))
-
-
-def _write(files: dict[str, str], origin: Origin) -> None:
-    """Write to a temporary folder, check that the games open, then move them and the record."""
-    games_folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(
-        prefix=".text-games-", dir=games_folder(), ignore_cleanup_errors=True
-    ) as temporary:
-        folder = Path(temporary) / origin.folder
-        folder.mkdir()
-        tomls = {}
-        for name, text in files.items():
-            if name.endswith(".toml"):
-                inside = rf'\1"{origin.folder}/'
-                text = tomls[name] = re.sub(r'(?m)^((?:story|paraphrases) = )"', inside, text)
-            path = Path(temporary, name) if name in tomls else folder / name
-            path.write_text(text, encoding="utf-8", newline="\n")
-        for name in tomls:
-            make(Path(temporary, name))  # it can be played
-        shutil.rmtree(origin.path, ignore_errors=True)  # the same files, or edited ones
-        folder.rename(origin.path)
-        for name, text in tomls.items():
-            write_atomically(games_folder() / name, text.encode())
-        write_atomically(added.record_path(), origin.to_json().encode())
 
 
 # --- Rewards: the simulator's function as rules in TOML
 
 
-def rewards_toml(tree: ast.Module, name: str, story: Story, *, published: bool) -> str:
-    """The TOML of a game, with rewards as in the published code or as in the paper.
+def rewards_toml(tree: ast.Module, name: str, story: Story, step_reward: float) -> str:
+    """The TOML of a game.
 
     A rule is written once for each passage that contains its words, so that endings are identified
-    by their passages.
+    by their passages. The paper's text has the reward of an ending that the published simulator
+    never recognises, because it removes entities from texts first: here it is paid.
     """
     body: list[Any] = member(tree, "AssignReward").body
     *cases, last = body  # `if story.lower() == …` and `return …`
     statements = {literal(case.test.comparators[0]): case.body for case in cases}
-    otherwise = literal(last.value)
-    step = 0.0
     ends = []
     rules = []
     for statement in statements[name.replace("-", "")]:
         match statement:
-            case ast.If(ast.UnaryOp(ast.Not(), test), [ast.Return(ast.expr() as reward)]):
-                step = literal(reward)  # of a page that does not end the story
+            case ast.If(ast.UnaryOp(ast.Not(), test), [ast.Return()]):
                 ends = [f"ends = {{ contains = {_quoted(_words(test)[1])} }}"]
             case ast.If(test, [ast.Return(ast.expr() as reward)]):
-                missed = otherwise if published else None
-                rules += _rules(story, *_words(test), literal(reward), missed)
-    kind = "the published code" if published else "the paper"
-    lines = [f"# Written by `python -m lab games`; rewards as in {kind}."]
-    lines += [f"title = {_quoted(TITLES[name])}", f'story = "{name}.twee"']
+                rules += _rules(story, *_words(test), literal(reward))
+    lines = [f"# Written by `python -m lab games`.\ntitle = {_quoted(TITLES[name])}"]
+    lines.append(f'story = "{FOLDER}/{name}.twee"')
     if name == "machine-of-death":
-        lines.append(f'paraphrases = "{name}.paraphrases.tsv"')
-    lines.append(f"step_reward = {step if published else STEP_REWARD}")
-    lines += ["max_steps = 500", f"default_reward = {otherwise}", *ends, *rules]
+        lines.append(f'paraphrases = "{FOLDER}/{name}.paraphrases.tsv"')
+    lines += [f"step_reward = {step_reward}", "max_steps = 500"]
+    lines += [f"default_reward = {literal(last.value)}", *ends, *rules]
     return "\n".join(lines) + "\n"
 
 
-def _rules(story: Story, how: str, source: str, reward: float, missed: float | None) -> list[str]:
-    """A rule for each passage that contains the words of an ending.
-
-    `missed`: the reward of an ending that the published simulator does not recognise, because it
-    removes entities from texts first, or because an apostrophe differs.
-    """
+def _rules(story: Story, how: str, source: str, reward: float) -> list[str]:
+    """A rule for each passage that contains the words of an ending."""
     words = unescape_html(source)
-    recognised = not re.search(r"&#?\w+;", source)
     lines = []
-    for passage, text in story.passages_with(words) or [("", words)]:
-        pays = reward if missed is None or (recognised and text == words) else missed
-        lines += ["", "[[ending]]"] + [f"passage = {_quoted(passage)}"] * bool(passage)
-        lines += [f"{how} = {_quoted(text)}", f"reward = {pays}"]
+    for passage, text in story.passages_with(words):
+        lines += ["", "[[ending]]", f"passage = {_quoted(passage)}"]
+        lines += [f"{how} = {_quoted(text)}", f"reward = {reward}"]
     return lines
 
 
-def _words(test: ast.expr) -> tuple[str, str]:
+def _words(test: Any) -> tuple[str, str]:
     """How and what: `ending.startswith("…")`, or `"…" in ending`."""
     if isinstance(test, ast.Call):
         return "starts_with", literal(test.args[0])
-    assert isinstance(test, ast.Compare)
     return "contains", literal(test.left)
 
 

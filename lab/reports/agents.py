@@ -1,15 +1,18 @@
-"""Tables and figures of experiments that are not in the paper."""
+"""Tables and figures of experiments that are not in the paper: our agents, and other games."""
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from statistics import fmean, pstdev
 from typing import Any
 
-from drrn.experiments.shares import label_of
-from drrn.settings import POLICIES
+from drrn.experiments.agents import AGENTS
+from drrn.experiments.results import Row
+from drrn.experiments.shares import label_of, share_table, shares_of
+from drrn.runs.intervals import interval_of_mean
 from lab.experiments import plan
 from lab.experiments.plan import BEST, LONG, REWORDED, STRONG_JOB, Variant
-from lab.experiments.results import Row
-from lab.reports.diagnostics import published_rows
-from lab.reports.paper import Cells, Points, curves_of, final_rewards, panels_of, table_of_jobs
+from lab.reports.figures import plot
+from lab.reports.paper import Cells, Points, curves_of, panels_of
 from lab.reports.result_set import (
     ResultSet,
     Summary,
@@ -20,6 +23,7 @@ from lab.reports.result_set import (
     summary,
 )
 from textgames.document import MISSING, Block, Cell, Table, literal
+from textsuites.protocols import Protocol, protocols
 
 # --- The strong agent
 
@@ -135,33 +139,26 @@ BAG = "bag of words, the paper's"
 
 def encoders_blocks(results: ResultSet) -> list[Block]:
     """The table and the figure of encoders, on each game with rows of them."""
-    games = [game for game in results.stories if results.jobs_of(game, plan.ENCODERS)]
+    blocks: list[Block] = []
     panels = []
-    for game in games:
-        jobs = results.jobs_of(game, (BEST, *plan.ENCODERS))
-        lines = [(job.label or BAG, job.name, results.curve(game, job)) for job in jobs]
+    for game in results.stories:
+        if not results.jobs_of(game, plan.ENCODERS):
+            continue
+        jobs = [(job.label or BAG, job) for job in results.jobs_of(game, (BEST, *plan.ENCODERS))]
+        lines = [(name, job.name, results.curve(game, job)) for name, job in jobs]
         panels.append(curves_of(results, game, lines))
-    tables = [_encoder_table(results, game) for game in games]
+        wordings = ["", "paraphrased"] if results.has_paraphrases(game) else [""]
+        rows: list[Cells] = []
+        for name, job in jobs:
+            pairs = itertools.product(wordings, ("softmax", "greedy"))
+            scores = [results.text(game, job, wording=w, policy=policy) for w, policy in pairs]
+            rows.append([name, *scores, minutes(results, game, job)])
+        header = ["Encoder", "final reward", "by greedy choice"]
+        header += ["paraphrased", "greedy, paraphrased"] if len(wordings) > 1 else []
+        caption = f"Encoders on {results.title(game)}"
+        blocks.append(Table(caption, [*header, "minutes"], rows))
     caption = "Learning curves of DRRN with each encoder, by softmax"
-    return [*tables, *panels_of("encoders", caption, panels)]
-
-
-def _encoder_table(results: ResultSet, game: str) -> Table:
-    """Final rewards of each encoder, also with paraphrased actions, and computing time."""
-    jobs = results.jobs_of(game, (BEST, *plan.ENCODERS))
-
-    def column(**condition: Any) -> Any:
-        return lambda job: results.text(game, job, **condition)
-
-    columns: list[Any] = [*final_rewards(results, game, jobs)]
-    columns.append(("by greedy choice", column(policy="greedy")))
-    if results.has_paraphrases(game):
-        columns.append(("paraphrased", column(wording="paraphrased")))
-        both = column(policy="greedy", wording="paraphrased")
-        columns.append(("greedy, paraphrased", both))
-    columns.append(("minutes", lambda job: minutes(results, game, job)))
-    names = [(job.label or BAG, job) for job in jobs]
-    return table_of_jobs(f"Encoders on {results.title(game)}", "Encoder", names, columns)
+    return [*blocks, *panels_of("encoders", caption, panels)]
 
 
 def minutes(results: ResultSet, game: str, job: Variant) -> str:
@@ -254,30 +251,6 @@ def quests(
     return summary(exact or [row["done"] for row in rows])
 
 
-# --- Games of suites
-
-
-def suites_table(results: ResultSet) -> list[Block]:
-    """Random play and each agent in games of suites, by each policy."""
-    rows: list[Cells] = []
-    for game in results.games:
-        jobs = results.jobs_of(game, plan.SUITE_JOBS)
-        if not jobs:
-            continue
-        chance = results.fact_text(game, "random_return", 2)
-        won = percent(results.fact(game, "random_done"), 0)
-        rows.append([results.title(game), "random play", chance, "", "", won, "", ""])
-        for job in jobs:
-            row: Cells = ["", job.label]
-            row += [spread(quests(results, game, job, "return", each), 2) for each in POLICIES]
-            done = quests(results, game, job, "done", "best")
-            row.append(percent(done.mean if done else None, 0))
-            row.append(_mean_steps(results.final_rows(game, job, "softmax", ".quests")))
-            rows.append([*row, minutes(results, game, job)])
-    header = ["", "", *POLICIES, "won", "steps", "minutes"]
-    return [Table("Returns in games of suites", header, rows)] if rows else []
-
-
 # --- Reading: one agent with several readers, in a game's own and in other words
 
 READERS = {name: job for name, job in plan.READERS.items() if job != plan.BAGS[1]}
@@ -299,7 +272,7 @@ def _score(results: ResultSet, game: str, job: Variant, wording: str = "", recal
     rows = results.rows(game, job, ".wordings")
     column = "return" if game in plan.PARSED else "final_reward"
     if game in plan.PARSED and job in plan.BAGS and not recall:  # a job of the experiment parser
-        rows = results.final_rows(game, plan.DRRN_BAG, "softmax", ".quests")
+        rows = results.final_rows(game, plan.VARIANTS["parser-drrn-bag"], "softmax", ".quests")
         rows = [{"wording": None, "recall": None, column: row["exact_return"]} for row in rows]
     key = (wording or None, recall or None)
     scores = [row[column] for row in rows if (row["wording"], row["recall"]) == key]
@@ -349,3 +322,169 @@ def _recall_rows(results: ResultSet) -> Iterator[Cells]:
                 if any(cells):
                     name = f"{results.title(game)}, {wording}{extra}"
                     yield [name, _score(results, game, job), *cells]
+
+
+# --- Diagnostics
+
+
+def published_rows(rows: Iterable[Row], agents: Collection[str]) -> list[Row]:
+    """The last row of each game, agent and seed, at the published level."""
+    keys = ("game", "variant", "agent", "seed")
+    rows = [row for row in rows if row["level"] == plan.LEVEL and row["agent"] in agents]
+    return list({tuple(row[key] for key in keys): row for row in rows}.values())
+
+
+def diagnostics_blocks(results: ResultSet) -> list[Block]:
+    """The figure and the table of games by published agents, with means over seeds."""
+    rows = published_rows(results.diagnostics, AGENTS)
+    if not rows:
+        return []
+    agents, shares = shares_of(rows)
+    columns = zip(*shares.values(), strict=True)
+    lines = [{"label": agent, "points": next(columns)} for agent in agents]
+    caption = (
+        "Diagnostics: normalised score of each agent, from random play (inner circle) to the "
+        "optimum (outer circle)."
+    )
+    data = {"labels": [*map(label_of, shares)], "lines": lines}
+    return [plot("diagnostics", caption, "radar", data), share_table(agents, shares)]
+
+
+# --- Our budgets on the tasks of papers
+
+TRAINING = "last episodes"  # the measure of episodes in which the memory plays, too
+MEASURED = {
+    "test": "the mean over {episodes} unseen games of the test fold",
+    "last tenth": "the mean of the last tenth of the evaluations",
+    TRAINING: "the mean of the last 100 training episodes; of the network alone, the mean of "
+    "{episodes} episodes after training",
+}
+JOBS = {job.games[0]: job for job in plan.PUBLISHED}
+
+
+def published_blocks(results: ResultSet) -> list[Block]:
+    """A table and learning curves for each paper whose tasks have rows."""
+    papers: dict[str, list[Protocol]] = {}
+    for protocol in protocols():
+        if results.jobs_of(protocol.slug, [JOBS[protocol.slug]]):
+            papers.setdefault(protocol.paper, []).append(protocol)
+    blocks: list[Block] = []
+    for each in papers.values():
+        blocks.append(_table(results, each))
+        if each[0].measure != "test":  # else training is scored on another fold than the paper's
+            blocks += _curves(results, each)
+    return blocks
+
+
+def _table(results: ResultSet, papers: Sequence[Protocol]) -> Table:
+    """Our scores by who chose the actions, and the published scores."""
+    first = papers[0]
+    names = list(dict.fromkeys(name for each in papers for name in each.published))
+    header = ["", "who chooses", "ours", "95 % interval", "random play"]
+    header += [f"{name}, published" for name in names]
+    header += ["steps", "steps, published DRRN", "at the step limit"]
+    header += ["interactions, ours", "interactions, published", "seeds", "minutes"]
+    rows = []
+    for each in papers:
+        rows.append(_row(results, each, names))
+        if each.measure == TRAINING:
+            alone = results.scores(each.slug, JOBS[each.slug], "return", policy=each.policy)
+            cells = ["", *_who_and_score(each, "network alone", alone)]
+            rows.append(cells + [""] * (len(header) - len(cells)))
+    columns = [i for i in range(len(header)) if any(row[i] not in ("", MISSING) for row in rows)]
+    columns = sorted({0, *columns})
+    rows = [[row[i] for i in columns] for row in rows]
+    played = results.final_rows(first.slug, JOBS[first.slug], first.policy)
+    measure = MEASURED[first.measure].format(episodes=played[0]["episodes"])
+    chance = results.fact_text(first.slug, "random_episodes", 0)
+    checked = first.checked or "as quoted by others; the paper's table could not be opened"
+    notes = [f"A score is {measure}. Random play is the mean of {chance} episodes."]
+    notes += [first.source, f"Published scores: {checked}.", first.differs]
+    caption = f"Our budgets on their tasks: {first.title}"
+    return Table(caption, [header[i] for i in columns], rows, notes)
+
+
+def _row(results: ResultSet, each: Protocol, names: Sequence[str]) -> Cells:
+    job = JOBS[each.slug]
+    chance = results.fact(each.slug, "random_return")
+    steps = results.final(each.slug, job, "steps", policy=each.policy)
+    stops = results.final(each.slug, job, "stopped", policy=each.policy)
+    on_test = each.measure == "test"
+    progress = results.rows(each.slug, job, ".progress")
+    last = [row for row in progress if row["round"] == max(row["round"] for row in progress)]
+    who = "memory, network on new pages" if each.measure == TRAINING else "network"
+    cells = [each.game, *_who_and_score(each, who, published_scores(results, each, job))]
+    cells.append(decimal(chance / each.scale if chance is not None else None, 2))
+    cells += [decimal(each.published.get(name), 2) for name in names]
+    cells.append(decimal(steps.mean if steps and on_test else None, 0))
+    cells.append(decimal(each.steps.get("DRRN"), 0))
+    cells.append(percent(stops.mean if stops and on_test else None, 0))
+    cells.append(f"{round(fmean(row['interactions'] for row in last)):,}")
+    cells.append(each.published_interactions or MISSING)
+    return [*cells, str(len(last)), minutes(results, each.slug, job)]
+
+
+def _who_and_score(each: Protocol, who: str, scores: Sequence[float]) -> Cells:
+    """The player, its mean score and the interval of this.
+
+    A mark says that the variations were scored before, with other settings.
+    """
+    interval = interval_of_mean(scores)
+    policy = "" if who.startswith("memory") else f", `{each.policy}`"
+    score = Cell(decimal(fmean(scores), 2), mark="‡" if each.scored_before else "")
+    ends = " to ".join(decimal(end, 2) for end in interval) if interval else MISSING
+    return [f"{who}{policy}", score, ends]
+
+
+def _curves(results: ResultSet, papers: Sequence[Protocol]) -> list[Block]:
+    """The scores after each round against the interactions of a seed."""
+    panels = []
+    for each in papers:
+        job = JOBS[each.slug]
+        progress = results.rows(each.slug, job, ".progress")
+        points = []
+        for number, scores in _scores_by_round(results, each, job).items():
+            steps = fmean(row["interactions"] for row in progress if row["round"] == number)
+            points.append((round(steps), round(fmean(scores), 4), round(pstdev(scores), 4)))
+        chance = results.fact(each.slug, "random_return")
+        panel: dict[str, Any] = {
+            "title": each.game,
+            "lines": [{"label": "our agent", "style": "drrn-2x100", "points": points}],
+            "rest": None,
+            "measure": "score",
+            "random": chance / each.scale if chance is not None else None,
+            "published": each.published.get("DRRN"),
+            "progress": "interactions",
+            "digits": "g",
+        }
+        panels.append(panel)
+    first = papers[0]
+    caption = f"{first.title}: our scores while training, against interactions of a seed"
+    return panels_of(first.paper, caption, panels)
+
+
+def _scores_by_round(
+    results: ResultSet, protocol: Protocol, job: Variant
+) -> dict[int, list[float]]:
+    """The scores of the seeds after each round, of training or of evaluations."""
+    if protocol.measure == TRAINING:
+        column = "last_return"
+        rows = results.rows(protocol.slug, job, ".progress")
+    else:
+        column = "return"
+        rows = results.rows(protocol.slug, job)
+        rows = [r for r in rows if not r["final"] and r["policy"] == protocol.policy]
+    scores: dict[int, list[float]] = {}
+    for row in sorted(rows, key=lambda row: (row["round"], row["seed"])):
+        scores.setdefault(row["round"], []).append(row[column] / protocol.scale)
+    return scores
+
+
+def published_scores(results: ResultSet, protocol: Protocol, job: Variant) -> list[float]:
+    """The score of each seed by the measure of the protocol."""
+    if protocol.measure == "test":
+        scores = results.scores(protocol.slug, job, "return", policy=protocol.policy)
+        return [score / protocol.scale for score in scores]
+    rounds = list(_scores_by_round(results, protocol, job).values())
+    last = max(1, len(rounds) // 10) if protocol.measure == "last tenth" else 1
+    return [fmean(scores) for scores in zip(*rounds[-last:], strict=True)]
