@@ -17,6 +17,7 @@ from lab.experiments.plan import BEST, COMPARED, EXAMPLES, GRID, MEMORY, UPDATES
 from lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark
 from lab.report_command import PAGES
 from lab.reports import paper
+from lab.reports.claims import CHECKS, CLAIMS, claims_table
 from lab.reports.report import Report, block_text, differences
 from lab.reports.result_set import ResultSet, Summary, clearly_best, holm, t_quantile, t_test, welch
 from tests.paper_games import PAPER_GAMES
@@ -27,6 +28,7 @@ from textgames.errors import InputError
 from textgames.wording import words
 
 SETTINGS = {**PAPER.flat(), "final_softmax": 1000, "final_greedy": 200}
+SCORED = ("drrn_ahead", "two_layers", "people_ahead", "lower_variance")
 RECORD: dict[str, Any] = {
     "wanted": SETTINGS,
     "commit": "abc",
@@ -117,6 +119,26 @@ def test_the_number_of_epochs_is_the_one_closest_to_the_papers_scores(results):
     assert distances == pytest.approx({1: 1, 2: 0, 3: 1, 5: 3})
     text = "\n".join(lines(paper.updates_blocks(ResultSet(results), ["saving-john"])))
     assert "| mean distance from the paper | 1.00 | **0.00** | 1.00 | 3.00 |" in text
+
+
+def test_claims_are_judged_by_the_rows_and_untested_without_them(results):
+    """DRRN has 17, 18 and 19 and each baseline 4, 5 and 6 in Saving John; the other game no rows."""
+    verdicts = {str(row[2]): row[4:] for row in claims_table(ResultSet(results))[0].rows}
+    assert verdicts["DRRN in Saving John: 17.1 to 18.7"][0] == "held"
+    assert verdicts["DRRN in Machine of Death: 7.2 to 11.2"] == ["untested", "there are no rows"]
+    assert {claim["check"] for claim in CLAIMS if "check" in claim} == CHECKS.keys()
+    for variant in GRID:
+        model_scores = [16.0, 17.0, 18.0] if variant.layers == 2 else [10.0, 10.2, 10.4]
+        store(results, "machine-of-death", variant, model_scores)
+    rows = {name: check(ResultSet(results)) for name, check in CHECKS.items() if name in SCORED}
+    assert rows["drrn_ahead"] == (
+        "partly",
+        "Saving John: clearly ahead in 3 of 3 columns; "
+        "Machine of Death: clearly ahead in 0 of 3 columns",
+    )
+    assert rows["two_layers"][0] == "partly"  # 9 of 18: equal in one game, always in the other
+    assert rows["people_ahead"] == ("not held", "people 16.0, our best cell 17.0")
+    assert rows["lower_variance"][0] == "not held"  # the deviations are equal, or larger
 
 
 def test_sections_without_rows_are_left_out_and_findings_end_theirs(results):
