@@ -13,7 +13,7 @@ import torch
 
 from drrn.experiments import job
 from drrn.experiments.job import final_scores
-from drrn.experiments.results import to_csv
+from drrn.experiments.results import Row, to_csv
 from drrn.models import Model
 from drrn.models.word_table import small_random
 from drrn.runs.config import versions
@@ -24,7 +24,17 @@ from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from drrn.vectors import open_vectors
 from lab.experiments import measure
-from lab.experiments.plan import BAGS, BEST, MEMORY, PAIRED, RECALLED, REWORDED, Variant, cost
+from lab.experiments.plan import (
+    BAGS,
+    BEST,
+    MEMORY,
+    PAIRED,
+    RECALLED,
+    REWORDED,
+    Variant,
+    cost,
+    examples_of,
+)
 from lab.experiments.results import FACTS, GAME, KINDS, Results
 from lab.experiments.statistics import paraphrases_of
 from textgames import registry
@@ -84,6 +94,9 @@ class Job(job.Job):
         settings = {**self.hashes, **self.settings.flat(), **final}
         if path := self.settings.model.vectors:
             settings["vectors"] = open_vectors(Path(path)).digest  # wherever the file is
+        if (self.variant.first_weights, self.variant.biases) != (1.0, 0.0):
+            settings["first_weights"] = self.variant.first_weights
+            settings["biases"] = self.variant.biases
         return settings
 
     def is_done(self) -> bool:
@@ -93,7 +106,13 @@ class Job(job.Job):
             return False
         path = self.results.path(self.game, f"{self.name}.csv")
         self.refuse_other_settings(stored.record["wanted"], path)
-        return True
+        return not self._is_unasked(stored.rows.get(".examples", []))
+
+    def _is_unasked(self, rows: list[Row]) -> bool:
+        """Whether the actions that the paper makes up are known now, but are not in the rows."""
+        has_examples = any(example.printed for example in examples_of(self.game))
+        kinds = {row["kind"] for row in rows}
+        return bool(rows) and has_examples and not self.questions.keys() <= kinds
 
     def open(self) -> Game:
         """The game. Nothing that another machine sent is trusted."""

@@ -344,7 +344,7 @@ def updates_blocks(results: ResultSet, games: Games) -> list[Block]:
             for epochs, score in zip(numbers, scores, strict=True):
                 played = results.interactions(game, jobs[epochs, label(model)])
                 if score and played:
-                    points.append((epochs * played / 1_000, score.mean, score.half_width or 0.0))
+                    points.append((epochs * played / 1_000, score.mean, score.sd or 0.0))
             lines.append((label(model), model.name, points))
             levels.append([theirs.mean if theirs else None, model.name])
             rows.append([label(model), *map(interval, scores), spread(theirs)])
@@ -354,7 +354,7 @@ def updates_blocks(results: ResultSet, games: Games) -> list[Block]:
         best = min(distances, key=lambda epochs: distances[epochs])
         last = [Cell(decimal(distances.get(n), 2), bold=n == best) for n in numbers]
         rows.append(["mean distance from the paper", *last, ""])
-        header = ["100 hidden units", *(f"{n} epochs" for n in numbers), "the paper"]
+        header = ["100 hidden units", *(f"{n} epoch{'s' * (n > 1)}" for n in numbers), "the paper"]
         blocks.append(Table(f"Epochs, {results.title(game)}", header, rows))
         data = curves_of(results, game, lines)
         data |= {"levels": levels, "progress": "thousand updates of one transition"}

@@ -9,6 +9,7 @@ To add a section, write a function from the rows to blocks, add it to BLOCKS, an
 page.
 """
 
+import argparse
 import itertools
 import os
 import re
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from drrn.arena.report import report_files
+from drrn.experiments.results import refuse_sweep
 from lab.experiments.plan import PAPER, VARIANTS, game_order
 from lab.experiments.results import ARENA, Results
 from lab.reports import agents, paper
@@ -25,7 +27,12 @@ from lab.reports.result_set import ResultSet, decimal
 from textgames.document import Block, Table, markdown_block
 from textgames.errors import InputError
 from textgames.files import read_text, write
+from textgames.terminal import warn
 
+ROOT = Path(__file__).parents[2]
+# Pages with blocks of the report, of which the folder `results` has the rows.
+READERS = ("README.md", "docs/claims.md", "docs/lab/beyond.md", "docs/textgames/diagnostics.md")
+READERS += ("docs/drrn/arena.md",)
 MODELS = "models of 100 hidden units"
 # Of the paper's experiments: blocks of some games.
 OF_GAMES: dict[str, Callable[[ResultSet, Sequence[str]], Sequence[Block]]] = {
@@ -58,6 +65,22 @@ BLOCKS: dict[str, Callable[[ResultSet], Sequence[Block]]] = {
 TEXTS = Path(__file__).with_name("texts")
 PAGES = {"RESULTS.md": "results.md", "STORIES.md": "stories.md", "AGENTS.md": "agents.md"}
 PLACE = re.compile(r"^{{ (\w+) }}$", re.M)
+
+
+def run(options: argparse.Namespace) -> int:
+    """`python -m lab report`."""
+    is_published = options.out.resolve() == ROOT / "results"
+    pages = options.pages or [ROOT / page for page in READERS if is_published]
+    refuse_sweep(options.out)
+    if not options.check:
+        print(write_report(Results(options.out), pages))
+        return 0
+    problems = differences(Results(options.out), pages)
+    for problem in problems:
+        warn(f"differs from the rows: {problem}")
+    if not problems:
+        print("tables and figures agree with the rows")
+    return 1 if problems else 0
 
 
 def jobs_table(results: ResultSet, games: Sequence[str]) -> Table:

@@ -10,7 +10,6 @@ import pytest
 import drrn
 from drrn.settings import STRONG_CHANGES
 from drrn.vectors import open_vectors
-from lab.experiments.job import Job, hashes_of
 from lab.experiments.plan import (
     ABLATIONS,
     BEST,
@@ -25,10 +24,8 @@ from lab.experiments.plan import (
 from lab.experiments.results import EVALUATIONS, Results
 from lab.reports.agents import strong_table
 from lab.reports.paper import headline_table
-from lab.reports.report import Report, block_text
 from lab.reports.result_set import ResultSet
 from tests.commands import main
-from tests.experiment_jobs import assert_interrupted_job_matches
 from textgames.document import Cell
 
 TINY = {"rounds": 2, "episodes_per_round": 20, "evaluation_episodes": 5, "updates": 3, "hidden": 8}
@@ -148,30 +145,6 @@ def test_word_vectors_may_be_moved_but_not_changed(finished_results, vectors, tm
     assert "strong-vectors.csv: " in capsys.readouterr().err
 
 
-@pytest.mark.full
-def test_an_interrupted_strong_job_ends_with_the_same_rows(tmp_path, vectors):
-    game = drrn.make("long-watch")
-
-    def job(root):
-        scale = Scale(seeds=1, overrides=TINY, vectors=str(vectors))
-        return Job(
-            root=tmp_path / root,
-            source="long-watch",
-            game="long-watch",
-            variant=VECTORS,
-            settings=settings_of("long-watch", VECTORS, game, scale),
-            final={"softmax": 20, "greedy": 5, "best": 5},
-            hashes=hashes_of(game, VECTORS),
-            commit="a commit",
-        )
-
-    def rows(root):
-        return tmp_path / root / "rows/long-watch"
-
-    files = ("strong-vectors.csv", "strong-vectors.reworded.csv")
-    assert_interrupted_job_matches(job, rows, files)
-
-
 # The report
 
 
@@ -188,22 +161,3 @@ def test_the_report_has_the_scores_and_the_curves_of_the_strong_agent(finished_r
     assert headline["Saving John"][1:] == ["—", "18.7 (0.4)", "—", "—", "—"]
     assert "](figures/beyond.svg)" in (finished_results / "AGENTS.md").read_text()
     assert main(["report", "--out", str(finished_results), "--check"]) == 0
-
-
-def test_a_new_ablation_is_written_between_the_markers_of_a_page(finished_results, tmp_path):
-    shutil.copytree(finished_results / "rows", tmp_path / "rows")
-    results = Results(tmp_path)
-    page = tmp_path / "beyond.md"
-    page.write_text("before\n<!-- parts -->\n<!-- /parts -->\nafter\n")
-    ablation = next(variant for variant in ABLATIONS if variant.name == "strong-optimism")
-    assert f"| {ablation.label} | " not in block_text(page, Report(results).blocks, tmp_path)
-    files = {}
-    for suffix in ("", ".reworded"):
-        files[suffix] = results.path("long-watch", f"strong{suffix}.csv").read_text()
-    stored = results.load("long-watch", "strong")
-    assert stored is not None
-    record = {**stored.record, "game": "night-market", "job": ablation.name}
-    results.store("night-market", ablation.name, files, record)
-    text = block_text(page, Report(results).blocks, tmp_path)
-    assert f"| {ablation.label} | " in text
-    assert text.startswith("before\n<!-- parts -->") and text.endswith("<!-- /parts -->\nafter\n")

@@ -15,10 +15,9 @@ from drrn.settings import PAPER
 from lab.experiments.measure import read_questions
 from lab.experiments.plan import BEST, COMPARED, EXAMPLES, GRID, MEMORY, UPDATES
 from lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark
-from lab.report_command import PAGES
 from lab.reports import paper
 from lab.reports.claims import CHECKS, CLAIMS, claims_table
-from lab.reports.report import Report, block_text, differences
+from lab.reports.report import READERS, Report, block_text, differences
 from lab.reports.result_set import ResultSet, Summary, clearly_best, holm, t_quantile, t_test, welch
 from tests.paper_games import PAPER_GAMES
 from tests.source_code import ROOT
@@ -307,4 +306,4 @@ def published():
 
 
 def test_published_files_agree_with_their_rows(published):
-    assert differences(published, [ROOT / page for page in PAGES]) == []
+    assert differences(published, [ROOT / page for page in READERS]) == []

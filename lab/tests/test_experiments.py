@@ -163,16 +163,6 @@ def test_a_job_with_other_settings_is_not_resumed(tmp_path):
         job_for(tmp_path, epochs=2).is_done()
 
 
-def test_an_interrupted_job_with_a_survey_continues(tmp_path):
-    """config.json has the settings that the survey chose, not those of the plan."""
-    surveyed = replace(
-        job_for(tmp_path, TABLE), settings=job_for(tmp_path, TABLE).settings.replace(survey=True)
-    )
-    next(surveyed.run())
-    assert not surveyed.is_done()
-    assert [finished.number for finished in surveyed.run()] == [2, 3]
-
-
 @pytest.mark.parametrize(
     ("name", "data"),
     [
@@ -274,12 +264,6 @@ def test_a_record_without_a_part_or_of_another_job_is_rejected(results, damage, 
     assert main([*COMMAND, "--only", "drrn-2x100", "--out", str(results)]) == 2
 
 
-def test_the_error_names_a_file_of_no_job(results, capsys):
-    (results / "rows/long-watch/notes.json").write_text("{}")
-    assert main(["report", "--out", str(results)]) == 2
-    assert "notes.json: no job has this name" in capsys.readouterr().err
-
-
 # The report
 
 
@@ -300,13 +284,6 @@ def test_check_names_an_altered_or_truncated_figure(results, alter, capsys):
     path.write_text(alter(path.read_text()))
     assert main(["report", "--out", str(results), "--check"]) == 1
     assert "curves-long-watch.svg: it was edited" in capsys.readouterr().err
-
-
-def test_the_report_is_deterministic(results):
-    names = ["STORIES.md", "figures/curves-long-watch.svg", "figures/embeddings-long-watch.svg"]
-    before = {name: (results / name).read_bytes() for name in names}
-    assert main(["report", "--out", str(results)]) == 0
-    assert {name: (results / name).read_bytes() for name in names} == before
 
 
 def test_without_matplotlib_the_error_names_the_installation(results, monkeypatch, capsys):

@@ -11,12 +11,7 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.runs.intervals import (
-    interquartile_interval,
-    interquartile_mean,
-    interval_of_mean,
-    normalised,
-)
+from drrn.runs.intervals import interquartile_mean, interval_of_mean, normalised
 from drrn.runs.run import Run
 from drrn.settings import STRONG
 from lab.experiments.measure import facts
@@ -45,11 +40,6 @@ def test_the_interval_of_two_seeds_is_computed_by_hand():
     assert low == pytest.approx(1 - 2**0.5) and high == pytest.approx(1 + 2**0.5)
     assert interval_of_mean([1.0]) is None
     assert interval_of_mean([3.0, 3.0, 3.0]) == (3.0, 3.0)
-
-
-def test_seeds_are_resampled_within_their_game():
-    value, (low, high) = interquartile_interval([[0.0, 0.0], [1.0, 1.0]])
-    assert (value, low, high) == (0.5, 0.5, 0.5)  # whatever is drawn, each game keeps its scores
 
 
 def test_a_normalised_score_is_0_for_random_play_and_1_for_the_best():
@@ -230,9 +220,3 @@ def test_a_highest_return_that_is_not_a_finite_number_is_refused(value):
     game: Any = SimpleNamespace(name="own", highest_return=value)
     with pytest.raises(drrn.InputError, match="own: highest_return must be a finite number"):
         highest_return_of(game)
-
-
-def test_a_highest_return_may_be_any_number_or_be_unknown():
-    games: list[Any] = [SimpleNamespace(name="own", highest_return=np.float32(2))]
-    games += [SimpleNamespace(name="own")]
-    assert [highest_return_of(game) for game in games] == [2.0, None]
