@@ -102,9 +102,9 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[job.
     """Yield the jobs of each game, the game's facts first."""
     torch_device(options.device)
     if not options.vectors:
-        for variant in plan.variants_of(options.only, paraphrases=True):
-            if variant.vectors:
-                warn(f"{variant.name} is skipped: it needs a file of word vectors (--vectors FILE)")
+        for each in plan.variants_of(options.only, paraphrases=True):
+            if each.vectors:
+                warn(f"{each.name} is skipped: it needs a file of word vectors (--vectors FILE)")
     questions = read_questions(options.paper) if options.paper else {}
     titles = {title: name for name, title in PAPER.items()}
     sources: dict[str, str] = {}

@@ -4,15 +4,15 @@ claims.toml has the claims in our own words. `check` names a function here that 
 and the evidence from the rows; other claims have both written by hand.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from statistics import StatisticsError, fmean
+from statistics import fmean
 
 from lab.experiments import plan
 from lab.experiments.plan import BEST, LINEAR, PAPER, SIZES, Variant
 from lab.reports.paper import MODELS, comparisons, example_values
 from lab.reports.result_set import PUBLISHED, ResultSet, Summary, decimal, holm, interval, welch
-from textgames.document import Block, Table
+from textgames.document import Table
 from textgames.files import read_toml
 
 JOHN, DEATH = PAPER
@@ -27,20 +27,20 @@ def check(function: Check) -> Check:
     return function
 
 
-def claims_table(results: ResultSet) -> Sequence[Block]:
+def claims_table(results: ResultSet) -> Table:
     rows = []
     for number, claim in enumerate(CLAIMS, 1):
         verdict, evidence = claim.get("verdict", "untested"), claim.get("evidence", "")
         if "check" in claim:
             try:
                 verdict, evidence = CHECKS[claim["check"]](results)
-            except (LookupError, StatisticsError):  # a mean of nothing
+            except (LookupError, ValueError):  # such as a mean of nothing
                 evidence = "there are no rows"
         rows.append(
             [str(number), claim["paper"], claim["claim"], claim["where"], verdict, evidence]
         )
     header = ["", "Paper", "Claim", "Tested by", "Verdict", "Evidence"]
-    return [Table("", header, rows, align="rlllll")]
+    return Table("", header, rows, align="rlllll")
 
 
 def _of(held: int, count: int) -> str:

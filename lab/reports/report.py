@@ -31,8 +31,8 @@ from textgames.terminal import warn
 
 ROOT = Path(__file__).parents[2]
 # Pages with blocks of the report, of which the folder `results` has the rows.
-READERS = ("README.md", "docs/claims.md", "docs/lab/beyond.md", "docs/textgames/diagnostics.md")
-READERS += ("docs/drrn/arena.md",)
+READERS = ["README.md", "docs/claims.md", "docs/lab/beyond.md", "docs/textgames/diagnostics.md"]
+READERS.append("docs/drrn/arena.md")
 MODELS = "models of 100 hidden units"
 # Of the paper's experiments: blocks of some games.
 OF_GAMES: dict[str, Callable[[ResultSet, Sequence[str]], Sequence[Block]]] = {
@@ -51,7 +51,7 @@ OF_GAMES: dict[str, Callable[[ResultSet, Sequence[str]], Sequence[Block]]] = {
 }
 BLOCKS: dict[str, Callable[[ResultSet], Sequence[Block]]] = {
     "headline": lambda results: [paper.headline_table(results)],
-    "claims": claims_table,
+    "claims": lambda results: [claims_table(results)],
     "cells": paper.cells_table,
     "beyond": agents.strong_blocks,
     "parts": agents.part_tables,

@@ -117,9 +117,11 @@ def published_score(game: str, variant: Variant, wording: str = "") -> Summary |
     scores = {} if wording == REWORDED else published(wording or "scores", game)
     model, _, size = variant.name.rpartition("x")
     if not model:  # without a size, such as linear
-        return Summary(*scores[size][0], 5) if size in scores else None
+        mean, sd = scores[size][0] if size in scores else (None, None)
+        return None if mean is None else Summary(mean, sd, 5)
     by_size = dict(zip(map(str, SIZES), scores.get(model, ()), strict=False))
-    return Summary(*by_size[size], 5) if size in by_size else None
+    mean, sd = by_size.get(size, (None, None))
+    return None if mean is None else Summary(mean, sd, 5)
 
 
 class ResultSet:
@@ -215,10 +217,10 @@ class ResultSet:
         """Summarise `scores`, which has the same arguments, over the seeds."""
         return summary(self.scores(*arguments, **options))
 
-    def finished(self, *arguments: Any, **options: Any) -> Summary | None:
+    def finished(self, game: str, variant: Variant, **options: Any) -> Summary | None:
         """As `final`, without the episodes that the step limit stopped, which count as 0 there."""
-        scores = self.scores(*arguments, **options)
-        stopped = self.scores(*arguments[:2], "stopped", **options)
+        scores = self.scores(game, variant, **options)
+        stopped = self.scores(game, variant, "stopped", **options)
         pairs = zip(scores, stopped, strict=True)
         return summary([score / (1 - share) for score, share in pairs if share < 1])
 

@@ -122,7 +122,7 @@ def test_the_number_of_epochs_is_the_one_closest_to_the_papers_scores(results):
 
 def test_claims_are_judged_by_the_rows_and_untested_without_them(results):
     """DRRN has 17, 18 and 19 and each baseline 4, 5 and 6 in Saving John; the other game no rows."""
-    verdicts = {str(row[2]): row[4:] for row in claims_table(ResultSet(results))[0].rows}
+    verdicts = {str(row[2]): row[4:] for row in claims_table(ResultSet(results)).rows}
     assert verdicts["DRRN in Saving John: 17.1 to 18.7"][0] == "held"
     assert verdicts["DRRN in Machine of Death: 7.2 to 11.2"] == ["untested", "there are no rows"]
     assert {claim["check"] for claim in CLAIMS if "check" in claim} == CHECKS.keys()

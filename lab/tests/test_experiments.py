@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -330,16 +331,16 @@ def test_first_weights_are_scaled_also_of_words_that_are_met_later():
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_the_kept_memory_draws_as_many_transitions_as_a_round_added_from_all_rounds(resumed):
-    learner = models.learner(models.model(), keep=True, epochs=2)
-    learner = KeptMemory(learner.model, learner.settings)
-    drawn = []
+    usual = models.learner(models.model(), keep=True, epochs=2)
+    learner: Any = KeptMemory(usual.model, usual.settings)
+    drawn: list[int] = []
     learner._learn_from = lambda indices: drawn.extend(indices[0])
     for count in (3, 5):
         learner.memories[0].added += count
         assert learner.learn([np.random.default_rng(0)]) == 2 * count
         learner.forget()
         if resumed:
-            other = KeptMemory(learner.model, learner.settings)
+            other: Any = KeptMemory(usual.model, usual.settings)
             other.restore(learner.state())
             other._learn_from = learner._learn_from
             learner = other
