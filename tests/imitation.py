@@ -11,16 +11,8 @@ import pytest
 from lab.authors import PUBLISHED, add_games
 
 CROSSING = '''\
-#!/usr/bin/env python
 # -*- coding: utf-8 -*-
-import numpy as np
-import random, sys
-
 ran = open("THE_CODE_WAS_RUN", "w") # reveals that this code was run
-
-class StoryNode:
-    def __init__(self, text, actions, links):
-        self.text, self.actions, self.links = text, actions, links
 
 def AssignReward(ending, story = "savingjohn"):
     if story.lower() == "savingjohn":
@@ -144,9 +136,6 @@ class MachineOfDeathSimulator:
         if self.params['drank'] == 0:
             self.text += """The far bank is yours. FINIS"""
         return
-
-if __name__ == "__main__":
-    print(sys.argv)
 '''
 
 GATE = {

@@ -2,8 +2,7 @@
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from statistics import fmean, pstdev
-from typing import Any
+from statistics import fmean
 
 from drrn.experiments.agents import AGENTS
 from drrn.experiments.results import Row
@@ -363,17 +362,12 @@ JOBS = {job.games[0]: job for job in plan.PUBLISHED}
 
 
 def published_blocks(results: ResultSet) -> list[Block]:
-    """A table and learning curves for each paper whose tasks have rows."""
+    """A table for each paper whose tasks have rows."""
     papers: dict[str, list[Protocol]] = {}
     for protocol in protocols():
         if results.jobs_of(protocol.slug, [JOBS[protocol.slug]]):
             papers.setdefault(protocol.paper, []).append(protocol)
-    blocks: list[Block] = []
-    for each in papers.values():
-        blocks.append(_table(results, each))
-        if each[0].measure != "test":  # else training is scored on another fold than the paper's
-            blocks += _curves(results, each)
-    return blocks
+    return [_table(results, each) for each in papers.values()]
 
 
 def _table(results: ResultSet, papers: Sequence[Protocol]) -> Table:
@@ -434,33 +428,6 @@ def _who_and_score(each: Protocol, who: str, scores: Sequence[float]) -> Cells:
     score = Cell(decimal(fmean(scores), 2), mark="‡" if each.scored_before else "")
     ends = " to ".join(decimal(end, 2) for end in interval) if interval else MISSING
     return [f"{who}{policy}", score, ends]
-
-
-def _curves(results: ResultSet, papers: Sequence[Protocol]) -> list[Block]:
-    """The scores after each round against the interactions of a seed."""
-    panels = []
-    for each in papers:
-        job = JOBS[each.slug]
-        progress = results.rows(each.slug, job, ".progress")
-        points = []
-        for number, scores in _scores_by_round(results, each, job).items():
-            steps = fmean(row["interactions"] for row in progress if row["round"] == number)
-            points.append((round(steps), round(fmean(scores), 4), round(pstdev(scores), 4)))
-        chance = results.fact(each.slug, "random_return")
-        panel: dict[str, Any] = {
-            "title": each.game,
-            "lines": [{"label": "our agent", "style": "drrn-2x100", "points": points}],
-            "rest": None,
-            "measure": "score",
-            "random": chance / each.scale if chance is not None else None,
-            "published": each.published.get("DRRN"),
-            "progress": "interactions",
-            "digits": "g",
-        }
-        panels.append(panel)
-    first = papers[0]
-    caption = f"{first.title}: our scores while training, against interactions of a seed"
-    return panels_of(first.paper, caption, panels)
 
 
 def _scores_by_round(

@@ -124,7 +124,7 @@ def test_our_score_is_that_of_the_measure_of_the_protocol(results):
 
 
 def test_rows_of_the_memory_and_of_the_network_are_apart(results):
-    jericho, _, science, _ = published_blocks(results)
+    jericho, science = published_blocks(results)
     assert isinstance(jericho, Table) and isinstance(science, Table)
     for memory, network in zip(jericho.rows[::2], jericho.rows[1::2], strict=True):
         assert str(memory[1]).startswith("memory") and memory[0]
