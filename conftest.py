@@ -88,30 +88,6 @@ def trust_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEXTGAMES_TRUST", "")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def placeholder_curves() -> Iterator[Callable[..., None]]:
-    """Replace the curve of a run by a placeholder: drawing takes longer than a small run."""
-    try:
-        from drrn.runs import curve
-    except ImportError:  # the tests of a package that does not need the agent
-        yield lambda: None
-        return
-
-    def write_placeholder(*arguments):
-        arguments[-1].write_bytes(b"no picture")
-
-    draw_run = curve.draw_run
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(curve, "draw_run", write_placeholder)
-        yield draw_run
-
-
-@pytest.fixture
-def real_curves(monkeypatch: pytest.MonkeyPatch, placeholder_curves: Callable[..., None]) -> None:
-    """Draw the curves of runs."""
-    monkeypatch.setattr("drrn.runs.curve.draw_run", placeholder_curves)
-
-
 @pytest.fixture(scope="module")
 def jobs_in_process() -> Iterator[None]:
     """Run the jobs of a command in this process."""

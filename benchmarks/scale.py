@@ -26,12 +26,10 @@ from typing import Any
 import torch
 
 import drrn
-from drrn.experiments.cluster import LOCAL, RayCluster, run_job
+from drrn.experiments.cluster import LOCAL, RayCluster
 from drrn.experiments.job import Job
-from drrn.experiments.space import grid, read_space
-from drrn.experiments.sweep import Sweep
+from drrn.experiments.sweep import Sweep, read_space
 from drrn.experiments.workers import Event, Processes, Workers
-from drrn.runs.config import versions
 from lab.experiments.results import GAME
 from lab.reports.report import with_blocks
 from textgames.files import write_atomically
@@ -44,11 +42,13 @@ ROWS = Path(__file__).parent.parent / "results" / "rows"
 
 def sweep_jobs(root: Path, count: int, settings: dict[str, Any], seeds: int = 5) -> list[Any]:
     """Return jobs of a sweep over The Long Watch with the paper's recipe."""
-    space = read_space([f"alpha=0.1..{count / 10}:0.1"])
+    values = [number / 10 for number in range(1, count + 1)]
+    root.mkdir(exist_ok=True)
+    space = read_space([f"alpha={','.join(map(str, values))}"])
     game = drrn.make("long-watch")
     tuning = range(1000, 1000 + seeds)
-    sweep = Sweep(root, "long-watch", game, space, settings, True, tuning, range(1), "benchmark")
-    return [sweep.job(changes) for changes in grid(space)]
+    sweep = Sweep(root, "long-watch", game, space, settings, True, tuning, range(1))
+    return [sweep.job({"alpha": value}) for value in values]
 
 
 def processor_seconds() -> float:
@@ -149,25 +149,22 @@ def measure_seeds(options: argparse.Namespace) -> tuple[str, float]:
 
 def many_events(job: Job, *_: Any) -> Iterator[Any]:
     """Yield many events, and do nothing."""
-    yield Event(job, "started"), {}
+    yield Event(job, "started")
     for number in range(1000):
-        yield Event(job, "round", number, 0.0), {}
-    yield Event(job, "done", 1000, 0.0), {}
+        yield Event(job, "round", number, 0.0)
+    yield Event(job, "done", 1000, 0.0)
 
 
 def measure_event() -> str:
-    """Measure the time of an event of Ray's in this process, and the size of a job's files."""
+    """Measure the time of an event of Ray's in this process."""
     with tempfile.TemporaryDirectory() as folder, RayCluster(LOCAL, 1) as cluster:
-        first, *others = sweep_jobs(Path(folder), 3, SMALL)
-        results = list(run_job(first, {}, versions(), Path.cwd()))
-        cluster.slots()
+        jobs = sweep_jobs(Path(folder), 2, SMALL)
         remote = cluster.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")
         cluster.run_remotely = remote(many_events)
         start = time.process_time()
-        events = len(list(cluster.run(others)))
+        events = len(list(cluster.run(jobs)))
         each = 1000 * (time.process_time() - start) / events
-    size = sum(map(len, results[-1][1].values())) / 1000
-    return f"An event of Ray's takes the command {each:.2f} ms; a job sends back {size:.0f} KB."
+    return f"An event of Ray's takes the command {each:.2f} ms."
 
 
 def published() -> list[float]:

@@ -3,9 +3,6 @@
 python benchmarks/suites.py [--seconds 20] twx:coin textworld:PATH.z8 jericho:PATH.z5 scienceworld:boil …
 python benchmarks/suites.py --first 15000 twx:coin …           CPU time of the first steps, the start included
 python benchmarks/suites.py --memory 5000 jericho:PATH.z5 …    memory of an environment during the first steps
-python benchmarks/suites.py --actions 200 jericho:PATH.z5 …    the search for valid actions alone;
-                                                               with --walkthrough, along the game's walkthrough
-python benchmarks/suites.py --shortest 'twx:coin?seed=N' …     the fewest steps in which a variation is won
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ import gc
 import os
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,7 +20,7 @@ from typing import Any, NamedTuple
 
 import drrn
 from textsuites.catalogue import SUITES, SuiteChoice, read_choice
-from textsuites.environments import SuitePage, TwxEnvironment
+from textsuites.environments import TwxEnvironment
 
 Page = tuple[list[str], bool]  # the actions, and whether the episode is over
 
@@ -61,7 +57,6 @@ def bare(choice: SuiteChoice) -> Iterator[Page]:
 def twx(choice: SuiteChoice) -> Any:
     environment = TwxEnvironment(choice.game, choice.options)  # for the game's properties and seeds
     env = environment.env
-    del env.getTaskDescription, env.addStepToHistory  # ours
     fold = choice.options["fold"]
     seeds = environment.seeds[fold]
 
@@ -121,87 +116,6 @@ def scienceworld(choice: SuiteChoice) -> Any:
         return info["valid"], done
 
     return lambda seed: (env.reset()[1]["valid"], False), step
-
-
-class Comparison(NamedTuple):
-    """Lists of a Jericho game's valid actions: CPU seconds, and effects that differ."""
-
-    theirs: float  # seconds of Jericho's own call
-    search: float  # of our search with its memory
-    adaptor: float  # of our search where the state of the world is new, as the adaptor calls it
-    effects: int  # that Jericho finds in the compared states
-    missed: int
-    extra: int
-    differing: int  # states in which effects are missed or extra
-    compared: int  # states in which Jericho's own call was made
-
-
-def compare_actions(
-    choice: SuiteChoice, states: int, first: int = 0, share: float = 1, walkthrough: bool = False
-) -> Comparison:
-    """Compare our search with Jericho's in states of random play, with resets every 100 steps.
-
-    The memory is empty in state 0. Our times are for all states from `first` on; Jericho's call is
-    made in a random `share` of these, and only these are compared. Elsewhere play follows our list.
-    With `walkthrough`, play follows Jericho's walkthrough instead, for at most `states` states.
-    """
-    from textsuites.environments import JerichoEnvironment
-
-    environment = JerichoEnvironment(choice.game, choice.options)
-    env = environment.env
-    choose = random.Random(7)
-    sample = random.Random(8)
-    seconds = dict.fromkeys(("theirs", "search", "adaptor"), 0.0)
-    counts = dict.fromkeys(("effects", "missed", "extra", "differing", "compared"), 0)
-    worlds = set()
-    path = []
-    if walkthrough:
-        env.seed(None)  # with which it was recorded
-        path = env.get_walkthrough()[:states]
-        if not path:
-            raise SystemExit(f"{choice.name}: Jericho has no walkthrough of it")
-    env.reset()
-    for number in range(len(path) or first + states):
-        before = env.get_state()
-        start = time.process_time()
-        parts = {name: environment._ask(name) for name in ("look", "inventory")}
-        world = environment.world_hash(parts)
-        lookup = time.process_time() - start
-        effects = lists = environment.search.effects(**parts)
-        search = time.process_time() - start
-        if number >= first:
-            seconds["search"] += search
-            seconds["adaptor"] += lookup if world in worlds else search
-        if number >= first and sample.random() < share:
-            start = time.process_time()
-            lists = jericho_effects(env)
-            seconds["theirs"] += time.process_time() - start
-            env.set_state(before)
-            counts["effects"] += len(lists)
-            counts["missed"] += len(set(lists) - set(effects))
-            counts["extra"] += len(set(effects) - set(lists))
-            counts["differing"] += set(lists) != set(effects)
-            counts["compared"] += 1
-        worlds.add(world)
-        if path:
-            env.step(path[number])
-            if env.game_over() or env.victory():
-                break
-            continue
-        actions = sorted(min(group) for group in lists.values())
-        if actions and number % 100 != 99:
-            env.step(choose.choice(actions))
-        if not actions or number % 100 == 99 or env.game_over() or env.victory():
-            env.reset()
-    return Comparison(**seconds, **counts)
-
-
-def jericho_effects(env: Any) -> dict[bytes, list[str]]:
-    """Return the actions of each effect as `get_valid_actions` finds them."""
-    objects = env._score_object_names(env._identify_interactive_objects(use_object_tree=True))
-    candidates = env.act_gen.generate_actions(objects)
-    effects = env._filter_candidate_actions(candidates, use_ctypes=True)
-    return {b"".join(part.tobytes() for part in effect): effects[effect] for effect in effects}
 
 
 OPEN: dict[str, Callable[[SuiteChoice], Any]] = {
@@ -300,63 +214,6 @@ def print_first(names: Sequence[str], steps: int) -> None:
         print(f"{name[-50:]:<50} {spent[0]:>9.1f} {spent[1]:>9.1f}", flush=True)
 
 
-def print_actions(names: Sequence[str], states: int, walkthrough: bool) -> None:
-    """Print milliseconds of CPU time for a list of Jericho's valid actions, and the speed-up.
-
-    Two parts: the first `states` states of random play, all compared with Jericho's call; and those
-    from 5 × `states` + 1 to 10 × `states`, of which a random 5 % are compared. With `walkthrough`:
-    the first states of the walkthrough instead, at most 2 × `states`.
-    """
-    title = f"{'game':<20} {'states':>12} {'Jericho':>9} {'search':>15} {'adaptor':>15}"
-    print(f"{title}  effects, missed, extra, differing and compared states")
-    for name in names:
-        choice = read_choice(name)
-        if walkthrough:
-            one = compare_actions(choice, 2 * states, walkthrough=True)
-            print_comparison(name, "walkthrough", one, one.compared)
-            continue
-        for first, count, share in ((0, states, 1), (5 * states, 5 * states, 0.05)):
-            one = compare_actions(choice, count, first, share)
-            print_comparison(name, f"{first + 1} to {first + count}", one, count)
-
-
-def print_comparison(name: str, part: str, one: Comparison, states: int) -> None:
-    theirs = 1000 * one.theirs / max(1, one.compared)
-    ours = [1000 * seconds / states for seconds in (one.search, one.adaptor)]
-    times = " ".join(f"{time:>8.1f} ({theirs / time:>3.1f})" for time in ours)
-    print(f"{name[-20:]:<20} {part:>12} {theirs:>9.1f} {times}  {one[3:]}", flush=True)
-
-
-def print_shortest(name: str) -> None:
-    """Search a variation of TextWorldExpress breadth-first for the fewest steps to win it.
-
-    A state is reached again by its actions, and recognised as in `TwxEnvironment.walk`.
-    """
-    choice = read_choice(name)
-    environment = TwxEnvironment(choice.game, choice.options)
-    start = time.perf_counter()
-    page, state = environment.walk(())
-    states = {state}
-    queue: deque[tuple[tuple[str, ...], SuitePage]] = deque([((), page)])
-    walks = 0
-    path: tuple[str, ...] = ()
-    while queue and page.ending != "won":
-        before, known = queue.popleft()
-        for action in known.actions:
-            path = (*before, action)
-            page, state = environment.walk(path)
-            walks += 1
-            if page.ending == "won":
-                break
-            if state not in states and page.ending is None:
-                queue.append((path, page))
-            states.add(state)
-    environment.close()
-    seconds = time.perf_counter() - start
-    print(f"{name}: {len(path)} steps, score {page.score:g}: {', '.join(path)}")
-    print(f"  {len(states):,} states, {walks:,} walks, {seconds:.0f} s", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -365,22 +222,12 @@ def main() -> None:
     parser.add_argument("--first", type=int, metavar="STEPS", help="CPU time of the first steps")
     parser.add_argument("--memory", type=int, metavar="STEPS", help="memory of an environment")
     parser.add_argument("names", nargs="+", metavar="NAME", help=f"games of {', '.join(SUITES)}")
-    parser.add_argument("--actions", type=int, metavar="STATES", help="lists of Jericho's actions")
-    parser.add_argument("--walkthrough", action="store_true", help="with --actions: along it")
-    parser.add_argument("--shortest", action="store_true", help="fewest steps to win")
     options = parser.parse_args()
-    if options.shortest:
-        for name in options.names:
-            print_shortest(name)
-        return
     if options.memory:
         print_memory(options.names, options.memory)
         return
     if options.first:
         print_first(options.names, options.first)
-        return
-    if options.actions:
-        print_actions(options.names, options.actions, options.walkthrough)
         return
     columns = ("adaptor", "bare", "ratio") * 2
     print(f"{'steps per second of CPU time, and per second':<50}", *(f"{c:>9}" for c in columns))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -19,8 +19,9 @@ from typing import Any
 import drrn
 from storytest.hosted.game import HostedGame
 from storytest.search import UnlistedError
-from storytest.twine.renderer import Journey, Move
+from storytest.twine.renderer import Move, count_visit
 from storytest.twine.story_game import StoryState, TwineGame
+from storytest.twine.values import Value
 from textgames.errors import InputError
 
 MAX_STATES = 500  # behind one page; a walk ends there
@@ -72,7 +73,7 @@ def _walk_by_draws(
 ) -> None:
     """Make the same clicks and the same random draws in both."""
     theirs = hosted.after(hosted.start, 0, choose.getrandbits(32))
-    before = Journey()
+    before: Mapping[str, Value] = {}
     move = native.renderer.opening
     for click in range(clicks + 1):
         ours = native_state(native, before, move, theirs.moment.clicks[-1].draws)
@@ -84,20 +85,20 @@ def _walk_by_draws(
         if result.difference or not one[1] or click == clicks:
             return
         index = choose.randrange(len(one[1]))
-        before = ours.journey
+        before = ours.cells
         move = ours.scene.moves[index]
         theirs = hosted.after(theirs, index, choose.getrandbits(32))
 
 
 def native_state(
-    native: TwineGame, before: Journey, move: Move, draws: Sequence[int]
+    native: TwineGame, before: Mapping[str, Value], move: Move, draws: Sequence[int]
 ) -> StoryState:
     """Return the state that a move leads to in our interpreter, with fixed random draws."""
-    journey = before.copy()
+    cells = dict(before)
     rest = iter(draws)
-    move = journey.follow(move, native._tracked)
-    scene = native.renderer.render(move, journey.cells, lambda chances: next(rest, 0))
-    return StoryState(scene, journey.after(scene))
+    count_visit(move, cells, native._tracked)
+    scene = native.renderer.render(move, cells, lambda chances: next(rest, 0))
+    return StoryState(scene, {**cells, **scene.writes})
 
 
 class _Walk:

@@ -16,9 +16,9 @@ import zlib
 import numpy as np
 
 import drrn
-from drrn.arena.match import Match
 from textgames.compiled.oracle import solve_game
 from textgames.notebook import Line, Picture, curve
+from textgames_arena.match import Match
 
 SIZE = 2**14  # features
 FIRST_SEED = 1000

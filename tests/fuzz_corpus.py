@@ -10,26 +10,24 @@ Tale
 {"start": "Start", "format": "Sugarcane"}
 
 :: StoryInit
-<<set $gold = 3; $name = prompt('Name?', "Ada"); $bag = ['rope']>>
+<<set $gold = 3; $name = prompt('Name?', "Ada")>>
 
 :: Start [house]
-''Hello'', <<$name>>. You have <<print $gold>> coins &amp; <<print $bag.length>> things.
+''Hello'', <<$name>>. You have <<print $gold>> coins &amp; things.
 <<if $gold gt 2 and not visited("Cellar")>>The //cellar// is open.<<elseif $gold is 1>>\
-Poor!<<else>><<Wall "red">><<endif>>
+Poor!<<else>><<Wall>><<endif>>
 
 [[Go down|Cellar][$gold -= 1]]
 * [[Stay->Start]]
-<<choice [[Leave|End]]>> <<actions Cellar>>
+[[Leave|End]] <<print visited() + turns()>>
 
 :: Cellar [house dark]
 <<silently>><<set $x = either("Start", "End")>><<endsilently>><<nobr>>
 It is dark. <<print random(1, 3)>>
-<<endnobr>> <<set $bag = ["bone"]>><a data-passage="Start">Up</a> or [[somewhere|$x]].
-
-<<back label "Undo">> <<return>>
+<<endnobr>> <<set $bag = "bone">>[[Up|Start]] or [[somewhere|$x]].
 
 :: Wall
-A <<print parameter(0)>> wall. /% hush %/ @@color:red;red@@ -- {{{as it is}}}
+A <<print passage()>> wall. /% hush %/ @@color:red;red@@ -- {{{as it is}}}
 
 :: End
 <<display 'Wall'>> The end. <b>Bye</b>

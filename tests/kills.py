@@ -5,239 +5,110 @@ python -m tests.kills [KILLS [SEED]]     as scripts/kill-test calls it
 
 from __future__ import annotations
 
-import argparse
-import io
+import contextlib
 import json
 import os
 import random
-import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 from drrn.runs import storage
-from tests.commands import main
 from tests.commands import process as process_of
 from tests.runs import SMALL
 from tests.stories import FORK, REWARDS
+from textgames.processes import is_locked
 
-DESCRIPTION = """Kill train, resume, reproduce and sweep at random moments and restart them until
-they end; every byte of the final files must equal those of an uninterrupted run."""
-ROUNDS = 15
-MAX_STARTS = 60  # of one command; after that it makes no progress
-STEPPED = ("--matches", "--optimiser", "adam", "--episodes-per-round", "3")
-WORKERS = ("--workers", "2")
-ORPHAN_ERRORS = {"EOFError", "BrokenPipeError", "ConnectionResetError"}  # the parent was killed
+TRAIN = f"train TALE --rounds 15 --seed 3 {' '.join(SMALL)}"
+STEPPED = f"{TRAIN} --matches --optimiser adam --episodes-per-round 3"
+# The strong recipe has a survey, after which a run has other settings than the command.
+SET = "--set rounds=5 episodes_per_round=200 evaluation_episodes=20"
+REPRODUCE = "reproduce --quick --games long-watch --jobs 2 --only"
+COMMANDS = {
+    "train": TRAIN,
+    "train --matches": STEPPED,
+    "train --matches --workers 2": f"{STEPPED} --workers 2",
+    "sweep": f"sweep long-watch --vary alpha=0.5,1 --seeds 1 --report-seeds 1 --jobs 2 {SET} updates=20",
+    "sweep --search tpe": "sweep long-watch --vary alpha=0.5..2 --search tpe --budget 5 --prune --seeds 1 "
+    f"--jobs 1 {SET} updates=20",
+    "diagnose": "diagnose order memory --agent default paper random --level 1 --episodes 1200 "
+    "--seeds 1 --jobs 2 --set updates=5",
+    "reproduce": f"{REPRODUCE} table strong {SET} updates=20",
+    "reproduce --only arena": f"{REPRODUCE} arena {SET}",
+    "arena": "arena long-watch night-market --player random best --episodes 40",
+}
+COMPARED = (".csv", ".json", ".jsonl", ".safetensors")
 VOLATILE_FIELDS = {"seconds", "commit"}  # of a record
 
-Files = dict[str, bytes]
 
-
-@dataclass(frozen=True)
-class Target:
-    """A command to kill, and the files to compare in the end."""
-
-    name: str
-    command: Callable[[Path, Path], list[str]]  # takes the story and the folder
-    files: Callable[[Path], Files]
-    prepare: Callable[[Path, Path], list[str]] | None = None  # runs first, without kills
-
-
-def train_command(tale: Path, out: Path, rounds: int = ROUNDS) -> list[str]:
-    return ["train", str(tale), "--out", str(out), *SMALL, "--rounds", str(rounds), "--seed", "3"]
-
-
-def train_or_resume(*more: str) -> Callable[[Path, Path], list[str]]:
-    """Return the command that starts a run with these options, or resumes it."""
-
-    def command(tale: Path, out: Path) -> list[str]:
-        if (out / "config.json").exists():
-            return ["train", "--resume", str(out)]
-        return [*train_command(tale, out), *more]
-
-    return command
-
-
-def extend_command(tale: Path, out: Path) -> list[str]:
-    return ["train", "--resume", str(out), "--rounds", str(ROUNDS)]
-
-
-def reproduce_command(tale: Path, out: Path) -> list[str]:
-    jobs = ["--only", "table", "drrn-1x20", "linear", "--jobs", "2"]
-    settings = ["rounds=6", "episodes_per_round=6", "evaluation_episodes=4"]
-    options = ["--quick", "--games", str(tale), *jobs, "--out", str(out), "--set", *settings]
-    return ["reproduce", *options]
-
-
-def sweep_command(tale: Path, out: Path) -> list[str]:
-    settings = ["rounds=6", "episodes_per_round=6", "evaluation_episodes=4", "epochs=2", "hidden=6"]
-    seeds = ["--seeds", "2", "--report-seeds", "1", "--jobs", "1"]
-    vary = ["--paper", "--vary", "alpha=0.5,1,2"]
-    return ["sweep", str(tale), *vary, *seeds, "--out", str(out), "--set", *settings]
-
-
-def files_of_run(folder: Path) -> Files:
-    """Return every file, including hidden ones: no half-written file may remain."""
-    return {path.name: _stable_bytes(path) for path in sorted(folder.iterdir())}
-
-
-def _stable_bytes(path: Path) -> bytes:
-    """Return the contents of a file, without the seconds of progress.csv."""
-    data = path.read_bytes()
-    return storage.without_seconds(data) if path.name == storage.PROGRESS else data
-
-
-def files_of_results(folder: Path) -> Files:
-    """Return rows and figures, and records without volatile fields."""
-    paths = sorted((folder / "rows").rglob("*")) + sorted((folder / "figures").rglob("*"))
-    return _comparable_files(folder, paths)
-
-
-def files_of_sweep(folder: Path) -> Files:
-    """Return every file but the lock, including hidden ones; records without volatile fields."""
-    return _comparable_files(folder, sorted(folder.rglob("*")))
-
-
-def _comparable_files(folder: Path, paths: Iterable[Path]) -> Files:
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return the files to compare, without what depends on the time. No half-written file remains."""
     files = {}
-    for path in paths:
-        if not path.is_file() or path.name in (".lock", "study.log"):  # this one has times
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        assert path.name in (".lock", ".gitignore") or not path.name.startswith("."), path
+        if path.suffix not in COMPARED or name.startswith("work/"):
             continue
-        data = _stable_bytes(path)
-        if path.suffix == ".json":
-            record = json.loads(data)
-            stable = {name: record[name] for name in record if name not in VOLATILE_FIELDS}
-            data = json.dumps(stable, sort_keys=True).encode()
-        files[str(path.relative_to(folder))] = data
+        data = path.read_bytes()
+        if path.name == storage.PROGRESS:
+            data = b"\n".join(line.rpartition(b",")[0] for line in data.split(b"\n"))  # seconds
+        record = json.loads(data) if path.suffix == ".json" else None
+        if isinstance(record, dict):
+            data = json.dumps({k: record[k] for k in record if k not in VOLATILE_FIELDS}).encode()
+        files[name] = data
     return files
 
 
-def is_orphan_traceback(error: str) -> bool:
-    """Whether all tracebacks come from worker processes that started after their parent was killed.
-
-    These contain only lines of multiprocessing, and errors of a broken pipe.
-    """
-    sources = re.findall(r'^ +File "(.*?)"', error, re.MULTILINE)
-    pattern = r"^[\w.]*(?:Error|Exception|Interrupt|Exit|Warning)\b"
-    exceptions = set(re.findall(pattern, error, re.MULTILINE))
-    is_startup = all(path == "<string>" or "/multiprocessing/" in path for path in sources)
-    return is_startup and exceptions <= ORPHAN_ERRORS
+def rows_in(folder: Path) -> int:
+    """Return the number of bytes of all rows, which tells how much is done."""
+    size = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # replaced meanwhile
+            size += path.stat().st_size if path.suffix in (".csv", ".jsonl") else 0
+    return size
 
 
-TARGETS = (
-    Target("train", train_or_resume(), files_of_run),
-    Target("train --matches", train_or_resume(*STEPPED), files_of_run),
-    Target("train --matches --workers 2", train_or_resume(*STEPPED, *WORKERS), files_of_run),
-    Target("resume", extend_command, files_of_run, lambda tale, out: train_command(tale, out, 3)),
-    Target("reproduce", reproduce_command, files_of_results),
-    Target("sweep", sweep_command, files_of_sweep),
-)
+def kill_test(name: str, folder: Path, kills: int, seed: int = 0) -> None:
+    """Kill a command this many times, or until it ends; compare its files with those of another."""
+    tale = folder / "tale.toml"
+    tale.write_text('story = "tale.twee"\n' + REWARDS)
+    tale.with_suffix(".twee").write_text(FORK)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    environment["TEXTGAMES_HOME"] = str(folder / "home")
 
+    def start(out: Path) -> subprocess.Popen[bytes]:
+        words = [*COMMANDS[name].replace("TALE", str(tale)).split(), "--out", str(out)]
+        if words[0] == "train" and (out / "config.json").exists():
+            words = ["train", "--resume", str(out)]
+        elif words[0] == "train":
+            shutil.rmtree(out, ignore_errors=True)  # killed while its folder was created
+        return subprocess.Popen(process_of(words), env=environment, start_new_session=True)
 
-class KillTest:
-    """Kills commands at moments that the seed decides, as far as the machine's timing allows."""
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder = folder
-        self.generator = random.Random(seed)
-        self.tale = folder / "tale.toml"
-        self.tale.write_text('story = "tale.twee"\n' + REWARDS)
-        self.tale.with_suffix(".twee").write_text(FORK)
-        self.environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "OMP_NUM_THREADS": "1",
-            "TEXTGAMES_HOME": str(folder / "home"),
-        }
-        self.trials = 0
-
-    def test(self, target: Target, kills: int) -> None:
-        """Kill a command this many times, in one or more trials; compare the files of each."""
-        expected, _ = self._trial(target, 0)
-        assert expected, f"{target.name} writes no file"
-        while kills > 0:
-            self.trials += 1
-            files, used = self._trial(target, kills)
-            difference = files.keys() ^ expected.keys()
-            assert not difference, f"{target.name}: different files: {difference}"
-            changes = [name for name in expected if files[name] != expected[name]]
-            assert not changes, f"{target.name}: different bytes after {used} kills: {changes}"
-            kills -= used
-
-    def _trial(self, target: Target, kills: int) -> tuple[Files, int]:
-        """Run a command to its end with at most this many kills; return its files and the kills."""
-        out = self.folder / f"{target.name.replace(' ', '')}-{self.trials}"
-        if target.prepare:
-            self._run_in_process(target.prepare(self.tale, out))
-        if not kills:
-            self._run_in_process(target.command(self.tale, out))
-            return target.files(out), 0
-        for used in range(MAX_STARTS):
-            if self._run(target.command(self.tale, out), kill=used < kills):
-                return target.files(out), used
-        raise AssertionError(f"{target.name} did not end after {MAX_STARTS} starts")
-
-    def _run_in_process(self, command: list[str]) -> None:
-        """Run a command without kills in this process, which has imported everything."""
-        with redirect_stdout(io.StringIO()), mock.patch.dict(os.environ, self.environment):
-            assert main(command) == 0, command
-
-    def _run(self, command: list[str], *, kill: bool) -> bool:
-        """Run a command in a process; return whether it ended by itself."""
-        process = subprocess.Popen(
-            process_of(command),
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        if kill:
-            self._wait(process)
-            process.send_signal(signal.SIGKILL)
-        out, error = process.communicate(timeout=300)
-        is_clean = "Traceback" not in error or (kill and is_orphan_traceback(error))
-        assert is_clean, f"{command}: {out}{error}"
-        assert process.returncode in (0, -signal.SIGKILL), f"{command}: {out}{error}"
-        return process.returncode == 0
-
-    def _wait(self, process: subprocess.Popen[str]) -> None:
-        """Wait for some rounds; in one case of five for a time during which the command starts."""
-        if self.generator.random() < 0.2:
-            time.sleep(self.generator.random() * 3)
-            return
-        assert process.stdout is not None
-        for _ in range(self.generator.randint(1, 4)):
-            if not process.stdout.readline():
-                return
-        time.sleep(self.generator.random() * 0.15)
-
-
-def kill_all(kills: int, seed: int) -> None:
-    """Divide the kills among all commands."""
-    with tempfile.TemporaryDirectory() as folder:
-        test = KillTest(Path(folder), seed)
-        for number, target in enumerate(TARGETS):
-            share = len(range(number, kills, len(TARGETS)))
-            test.test(target, share)
-            print(f"{target.name}: {share} kills, equal bytes", flush=True)
-    print(f"{kills} kills in {test.trials} runs: the final files equal those of uninterrupted runs")
-
-
-def parse_arguments() -> dict[str, Any]:
-    """Parse the command line."""
-    options = argparse.ArgumentParser(prog="scripts/kill-test", description=DESCRIPTION)
-    options.add_argument("kills", type=int, nargs="?", default=100, help="(default: 100)")
-    options.add_argument("seed", type=int, nargs="?", default=0, help="(default: 0)")
-    return vars(options.parse_args())
+    assert start(folder / "whole").wait() == 0
+    generator = random.Random(f"{name} {seed}")
+    for part in sorted(generator.uniform(0.1, 0.9) for _ in range(kills)):
+        process = start(folder / "killed")
+        while process.poll() is None:
+            if rows_in(folder / "killed") >= part * rows_in(folder / "whole"):
+                os.killpg(process.pid, generator.choice([signal.SIGKILL, signal.SIGINT]))
+                process.wait()
+                while any(map(is_locked, (folder / "killed").rglob(".lock"))):
+                    time.sleep(0.1)  # its workers end with it
+            time.sleep(0.02)
+    assert start(folder / "killed").wait() == 0
+    expected = files_of(folder / "whole")
+    assert expected and files_of(folder / "killed") == expected
 
 
 if __name__ == "__main__":
-    kill_all(**parse_arguments())
+    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    for number, name in enumerate(COMMANDS):
+        share = len(range(number, kills, len(COMMANDS)))
+        with tempfile.TemporaryDirectory() as folder:
+            kill_test(name, Path(folder), share, seed)
+        print(f"{name}: killed at most {share} times, equal bytes", flush=True)

@@ -1,10 +1,13 @@
 """Small models with some short texts, and pages and batches for them."""
 
+import dataclasses
+
 import numpy as np
+import pytest
 import torch
 
 from drrn.learning.fast.q_learning import FastQLearning
-from drrn.learning.q_learning import Batches
+from drrn.learning.q_learning import Batches, QLearning
 from drrn.models import Pages, Shape, build_model, encoder_of
 from drrn.settings import Settings
 from drrn.text import Store
@@ -79,12 +82,6 @@ def _ids(model):
     return np.array(states), np.array([*actions, -1])
 
 
-def error_falls(error, to, within):
-    """Whether error() falls to this fraction of its first value within a number of calls."""
-    first = error()
-    return any(error() < to * first for _ in range(within))
-
-
 def random_batches(model, size, updates=6):
     """Return batches with endings and missing actions; one replica has fewer transitions."""
     generator = np.random.default_rng(1)
@@ -112,3 +109,46 @@ def taken_pages(pages, indices):
     if pages.actions.shape[-1] == 1:
         return pages
     return Pages(pages.states, np.take_along_axis(pages.actions, indices[..., None], axis=-1))
+
+
+def batches_of_second(batches):
+    """Return the batches of the second replica."""
+
+    def second(value):
+        if isinstance(value, Pages):
+            return Pages(value.states[:, 1:], value.actions[:, 1:])
+        return value[:, 1:]
+
+    return Batches(
+        **{f.name: second(getattr(batches, f.name)) for f in dataclasses.fields(batches)}
+    )
+
+
+def check_gradient(model, weights):
+    """Compare an update along a random direction with the central difference of the loss.
+
+    Rows of words that a replica does not know must be zero.
+    """
+    batches = random_batches(model, 4, updates=1)
+    # without a discount the targets do not change
+    batches = dataclasses.replace(batches, discounts=0 * batches.discounts)
+    before = [weight.clone() for weight in weights]
+    chance = torch.Generator().manual_seed(0)
+    directions = [torch.randn(weight.shape, generator=chance) * (weight != 0) for weight in weights]
+
+    def loss():
+        q = model.forward(model.read(batches.pages)[0]).squeeze(2).double().numpy()
+        return (0.5 * (batches.rewards[0] - q) ** 2 * batches.weights[0]).sum()
+
+    numeric = []
+    for weight, start, direction in zip(weights, before, directions, strict=True):
+        losses = []
+        for step in (1e-2, -1e-2):
+            weight.copy_(start + step * direction)
+            losses.append(loss())
+        weight.copy_(start)
+        numeric.append((losses[0] - losses[1]) / 2e-2)
+    QLearning(model, Settings.from_flat(learning_rate=0.1)).update(batches)
+    for weight, start, direction, slope in zip(weights, before, directions, numeric, strict=True):
+        moved = ((start - weight) * direction).sum().item() / 0.1
+        assert moved == pytest.approx(slope, rel=2e-2, abs=1e-4) and moved != 0

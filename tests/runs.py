@@ -1,10 +1,12 @@
 """Small runs of the command line, and their files."""
 
+import contextlib
+
 import numpy as np
 
 from drrn.runs import storage, tensors
+from drrn.runs.run import Run
 from tests.commands import main
-from textgames.files import json_bytes
 
 FEW = "--hidden 6 --rounds 3 --episodes-per-round 8 --evaluation-episodes 4 --replicas 2".split()
 SMALL = ["--paper", "--epochs", "2", *FEW]
@@ -31,12 +33,24 @@ def resume_command(run):
     return ["train", "--resume", str(run)]
 
 
+@contextlib.contextmanager
+def interrupted_saves(monkeypatch):
+    """Interrupt each training after it has saved a round."""
+    save = Run.save
+
+    def save_and_stop(self, *arguments):
+        save(self, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "save", save_and_stop)
+        yield
+
+
 def rehash(run):
     """Update the manifest to the present files, as one who forges a run does."""
-    present = [path.name for path in run.iterdir() if path.is_file()]
-    names = [name for name in storage.FILES if name in present and name != storage.HASHES]
-    hashes = {name: [storage.hash_of(name, (run / name).read_bytes())] for name in names}
-    (run / storage.HASHES).write_bytes(json_bytes({"files": hashes}))
+    (run / storage.HASHES).unlink()
+    storage.replace_files(run, {})
 
 
 def results_of(run):

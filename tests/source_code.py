@@ -13,6 +13,7 @@ PACKAGES = {
     "storytest": ROOT / "packages/storytest/storytest",
     "textsuites": ROOT / "packages/textsuites/textsuites",
     "drrn": ROOT / "packages/drrn/drrn",
+    "textgames_arena": ROOT / "packages/arena/textgames_arena",
     "textgames_page": ROOT / "packages/page/textgames_page",
     "lab": ROOT / "lab",
 }

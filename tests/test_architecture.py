@@ -21,8 +21,9 @@ USES = {
     "storytest": ("textgames",),
     "textsuites": ("textgames",),
     "drrn": ("textgames",),
+    "textgames_arena": ("textgames",),
     "textgames_page": ("textgames",),
-    "lab": ("textgames", "storytest", "textsuites", "drrn"),
+    "lab": ("textgames", "storytest", "textsuites", "drrn", "textgames_arena"),
 }
 # What the page opens if it is installed: imported inside functions, or by modules that are.
 OPENED = {"textgames_page": ("storytest", "drrn")}
@@ -30,7 +31,7 @@ OPENED = {"textgames_page": ("storytest", "drrn")}
 LAYERS = {
     "textgames": [
         "version errors registry declaration processes progress files wording pages notebook arrays",
-        "document estimate scores",
+        "document estimate intervals scores",
         "game",
         "compiled",
         "openers",
@@ -42,7 +43,7 @@ LAYERS = {
         "models",
         "learning",
         "playing",
-        "runs gym arena",
+        "runs gym player",
         "experiments",
         "cli",
     ],

@@ -74,14 +74,13 @@ def test_json_has_the_exact_text_of_a_page(hostile_story, capsys):
 
 
 def test_play_ask_and_evaluate_print_no_control_characters(
-    hostile_story, tmp_path, capsys, monkeypatch, real_curves
+    hostile_story, tmp_path, capsys, monkeypatch
 ):
     train(hostile_story, tmp_path / "run", "--rounds", "1")
     answers = iter(["nonsense", "1", "n"])
     monkeypatch.setattr("builtins.input", lambda *_: next(answers))
     run = str(tmp_path / "run")
-    scores = ["--scores", str(tmp_path / "scores.csv")]
-    assert main(["play", str(hostile_story), "--agent", run, *scores]) == 0
+    assert main(["play", str(hostile_story), "--agent", run]) == 0
     assert main(["ask", run, "--examples", "3"]) == 0
     assert main(["evaluate", run, "--episodes", "2"]) == 0
     assert main(["evaluate", run, "--episodes", "2", "--json"]) == 0

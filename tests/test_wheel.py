@@ -113,6 +113,10 @@ def test_the_installed_commands_list_train_play_and_test(run, tmp_path):
     assert len(rows) == 2  # the header and one round
     played = run("drrn", "play", "long-watch", "--policy", "random", "--json", check=True).stdout
     assert json.loads(played)["episodes"] == 1000
+    players = ["--player", "random", f"agent:{tmp_path / 'run'}", "--episodes", "1"]
+    assert "agent" in run("drrn", "arena", "long-watch", *players, check=True).stdout
+    alone = ["-m", "textgames_arena", "home-world", "--episodes", "1", "--out", "alone"]
+    assert "best" in run(sys.executable, *alone, check=True).stdout
     assert "Endings" in run("storytest", "test", "long-watch", "--jobs", "1", check=True).stdout
 
 

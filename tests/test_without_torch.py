@@ -61,10 +61,11 @@ def test_stories_are_tested(run, tmp_path, tale, line):
     "code",
     [
         "import textgames; textgames.solve_game(textgames.make('home-world'))",
+        "import textgames_arena.command",
         "import textgames_page.command, textgames_page.app",
         "from textsuites.catalogue import SUITES; assert SUITES",
     ],
-    ids=["textgames", "page", "textsuites"],
+    ids=["textgames", "arena", "page", "textsuites"],
 )
 def test_the_other_packages_work(run, code):
     result = run([sys.executable, "-c", code])

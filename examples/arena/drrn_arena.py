@@ -13,7 +13,7 @@ from typing import Any
 
 import verifiers.v1 as vf
 
-from drrn.arena.llm import TextMatch
+from textgames_arena.llm import TextMatch
 
 __all__ = [
     "SolvedEnv",

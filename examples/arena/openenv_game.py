@@ -15,7 +15,7 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
 from openenv.core.generic_client import GenericEnvClient
 
-from drrn.arena.llm import TextMatch
+from textgames_arena.llm import TextMatch
 
 
 class Answer(Action):

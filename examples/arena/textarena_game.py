@@ -8,7 +8,7 @@ from typing import Any
 
 import textarena as ta
 
-from drrn.arena.llm import TextMatch
+from textgames_arena.llm import TextMatch
 
 
 class SolvedEnv(ta.Env):

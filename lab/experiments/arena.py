@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from drrn.arena.llm import Options
-from drrn.arena.players import Player, name_of, open_player
-from drrn.arena.tournament import play, specs_of
 from drrn.experiments.results import commit
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
@@ -27,6 +24,9 @@ from textgames.compiled.oracle import solve_game
 from textgames.errors import InputError
 from textgames.game.contract import fingerprint_of
 from textgames.openers import GameSpec
+from textgames_arena.llm import Options
+from textgames_arena.players import Player, name_of, open_player
+from textgames_arena.tournament import play, specs_of
 
 PLANNED: dict[str, Any] = PLAN["arena"]
 RECIPES = ("paper", "strong")

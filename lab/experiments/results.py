@@ -3,7 +3,7 @@
     rows/GAME/JOB.csv, JOB.pairs.csv …   rows
     rows/GAME/JOB.json                   the record: settings, versions, hashes of game and rows
     rows/GAME/game.csv, game.json        facts about the game itself
-    arena/                               matches of the arena, see drrn.arena.tournament
+    arena/                               matches of the arena, see textgames_arena.tournament
     figures/, RESULTS.md                 computed from the rows
     work/GAME/JOB/                       the training run (not for the repository)
 

@@ -7,7 +7,6 @@ from statistics import fmean
 from drrn.experiments.agents import AGENTS
 from drrn.experiments.results import Row
 from drrn.experiments.shares import label_of, share_table, shares_of
-from drrn.runs.intervals import interval_of_mean
 from lab.experiments import plan
 from lab.experiments.plan import BEST, LONG, REWORDED, STRONG_JOB, Variant
 from lab.reports.figures import plot
@@ -22,6 +21,7 @@ from lab.reports.result_set import (
     summary,
 )
 from textgames.document import MISSING, Block, Cell, Table, literal
+from textgames.intervals import interval_of_mean
 from textsuites.protocols import Protocol, protocols
 
 # --- The strong agent

@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from drrn.arena.report import report_files
 from drrn.experiments.results import refuse_sweep
 from lab.experiments.plan import PAPER, VARIANTS, game_order
 from lab.experiments.results import ARENA, Results
@@ -28,6 +27,7 @@ from textgames.document import Block, Table, markdown_block
 from textgames.errors import InputError
 from textgames.files import read_text, write
 from textgames.terminal import warn
+from textgames_arena.report import report_files
 
 ROOT = Path(__file__).parents[2]
 # Pages with blocks of the report, of which the folder `results` has the rows.

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from drrn.arena.report import Report
-from drrn.arena.tournament import read_all
 from drrn.experiments.results import TRIALS_FILE, Row, read_trials
 from lab.experiments.plan import ADDED, PAPER, REWORDED, SIZES, VARIANTS, Variant, game_order
 from lab.experiments.results import ARENA, GAME, Results, Stored
@@ -21,6 +19,8 @@ from textgames.document import MISSING
 from textgames.errors import InputError
 from textgames.files import read_toml
 from textgames.wording import visible
+from textgames_arena.report import Report
+from textgames_arena.tournament import read_all
 
 SEPARATE_KINDS = ("parser", "suite")  # games that the paper's experiments run on only on request
 PUBLISHED = read_toml(Path(__file__).with_name("published.toml"))  # the paper's numbers

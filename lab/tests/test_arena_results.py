@@ -2,10 +2,10 @@
 
 import pytest
 
-from drrn.arena.tournament import read_all
 from lab.experiments.plan import PAPER, PLAN
 from tests.commands import main
 from tests.source_code import ROOT
+from textgames_arena.tournament import read_all
 
 FEW = ["rounds=2", "episodes_per_round=10", "evaluation_episodes=5"]
 

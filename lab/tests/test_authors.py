@@ -14,7 +14,6 @@ from storytest.twine.paraphrases import read_paraphrases
 from tests.commands import main
 from tests.imitation import CROSSING, add_imitation, pickled_string, treat_as_published, write_clone
 from tests.stories import open_story
-from textgames.compiled.memoryless import best_memoryless
 from textgames.compiled.solve import best, random_play
 from textgames.errors import InputError
 
@@ -168,7 +167,6 @@ def test_the_best_and_the_random_score_equal_those_computed_by_hand(imitation, n
     game = compiled(name)
     assert (best(game).score, best(game, 1.0).score) == pytest.approx(BEST[name])
     assert random_play(game).final_reward == pytest.approx(RANDOM[name.removesuffix("-step")])
-    assert best_memoryless(game).score == pytest.approx(BEST[name][0])
 
 
 def test_every_ending_is_reached_and_states_with_the_same_future_are_merged(imitation):

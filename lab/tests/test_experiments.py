@@ -164,20 +164,11 @@ def test_a_job_with_other_settings_is_not_resumed(tmp_path):
         job_for(tmp_path, epochs=2).is_done()
 
 
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("checkpoint.safetensors", b"\x99"),
-        ("config.json", b"{}"),
-        ("evaluations.csv", b"a,b\n"),
-        ("job.json", b"[1]"),
-    ],
-)
-def test_the_error_names_a_damaged_file_of_an_unfinished_run(tmp_path, name, data):
+def test_an_unfinished_run_without_its_plan_is_refused(tmp_path):
     job = job_for(tmp_path, TABLE)
     next(job.run())
-    (job.folder / name).write_bytes(data)
-    with pytest.raises(InputError, match=f"{name}.*--again"):
+    (job.folder / "job.json").write_text("[1]")
+    with pytest.raises(InputError, match="--again"):
         job.is_done()
 
 

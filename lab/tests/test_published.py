@@ -1,18 +1,13 @@
 """Statistics over seeds and games, and the protocols of papers."""
 
 import csv
-import json
-from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 import drrn
-from drrn.runs.intervals import interquartile_mean, interval_of_mean, normalised
-from drrn.runs.run import Run
 from drrn.settings import STRONG
 from lab.experiments.measure import facts
 from lab.experiments.results import Results
@@ -24,14 +19,10 @@ from tests.suite_files import open_suite
 from textgames.document import Cell, Table
 from textgames.game.contract import highest_return_of
 from textgames.game.episodes import play_episodes
+from textgames.intervals import interval_of_mean, normalised
 from textsuites.protocols import protocols, read_protocol
 
 ROWS = ROOT / "results" / "rows"
-
-
-def test_the_interquartile_mean_is_that_of_the_middle_half():
-    assert interquartile_mean(np.array([100.0, 1, 2, 3, 4, 5, 6, -50])) == (2 + 3 + 4 + 5) / 4
-    assert interquartile_mean(np.array([1.0, 2, 9])) == 4  # too few to cut a quarter
 
 
 def test_the_interval_of_two_seeds_is_computed_by_hand():
@@ -171,48 +162,6 @@ def test_random_play_is_of_the_games_that_are_scored(stand_ins, monkeypatch):
     assert facts(game, STRONG, source, "twx-eacl2023-coin")["random_episodes"] == 100
     game.close()
     assert "(test)" in pages[0]
-
-
-def test_runs_of_several_games_are_compared_by_normalised_returns(stand_ins, tmp_path, capsys):
-    """One game of a suite makes all scores returns. A run that is given twice counts once."""
-    options = ["--paper", "--hidden=8", "--rounds=1", "--replicas=2", "--episodes-per-round=4"]
-    coin = "twx:coin?max_steps="
-    games = {"story": "long-watch", "first": f"{coin}9", "second": f"{coin}9", "other": f"{coin}8"}
-    runs = {name: str(tmp_path / name) for name in games}
-    for name, game in games.items():
-        command = ["train", game, *options, "--evaluation-episodes=4", "--out", runs[name]]
-        assert main([*command, f"--seed={7 * (name == 'second')}"]) == 0
-    capsys.readouterr()
-
-    def compare(*names):
-        assert main(["compare", *(runs[name] for name in names), "--json"]) == 0
-        result = json.loads(capsys.readouterr().out)
-        assert result["measure"] == "softmax_return"
-        (summary,) = result["interquartile_mean"].values()
-        return result["runs"], summary["mean"]
-
-    compared, mean = compare("first", "other")
-    for run in compared:
-        reference = json.loads((Path(run["run"]) / "reference_scores.json").read_text())
-        random, best = reference["random_return"], reference["best_return"]
-        returns = [float(row["softmax_return"]) for row in Run(run["run"]).rows()]
-        shares = [(each - random) / (1 - random) for each in returns]
-        assert best == 1 and run["normalised"] == pytest.approx(shares)
-    middle = sorted(share for run in compared for share in run["normalised"])[1:3]
-    assert mean == pytest.approx(fmean(middle))
-    compared, mean = compare("story", "first", "second", "first")
-    assert len(compared) == 3
-    assert compare("first", "first", "second", "story")[1] == mean
-    assert main(["compare", runs["story"], runs["first"], runs["second"]]) == 0
-    out, error = capsys.readouterr()
-    assert "2 games" in out and "pooled" not in error  # the seeds alone differ
-    assert main(["runs", str(tmp_path), "--csv"]) == 0
-    header, *rows = capsys.readouterr().out.splitlines()
-    cells = dict(zip(header.split(","), rows[0].split(","), strict=True))
-    assert len(rows) == 4 and cells["seed"] in "07" and "best" in cells
-    latex = main(["compare", runs["first"], runs["other"], "--latex"])
-    out, error = capsys.readouterr()
-    assert (latex, "\\begin{tabular}" in out) == (0, True) or "pip install" in error
 
 
 @pytest.mark.parametrize("value", ["5", True, float("nan"), float("inf")])

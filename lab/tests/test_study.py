@@ -2,7 +2,6 @@
 
 import itertools
 from collections import Counter
-from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -16,7 +15,6 @@ from lab.experiments.plan import PLAN
 from tests.commands import main
 from textgames.compiled import solve
 from textgames.compiled.compile import compile_game
-from textgames.compiled.memoryless import best_memoryless
 from textgames.diagnostics.reading import Order, Paraphrase
 from textgames.game.contract import step_limit_of
 from textgames.wording import words
@@ -47,21 +45,6 @@ def test_in_other_words_a_hash_plays_at_random_and_remembers_its_own():
     chance = solve.random_play(compile_game(game), step_limit_of(game)).final_reward
     assert [row["final_reward"] for row in rows[2:]] == pytest.approx([chance] * 4, abs=1e-3)
     assert fmean(row["final_reward"] for row in rows[:2]) > chance + 1
-
-
-@pytest.mark.parametrize(("name", "least"), [("long-watch", 19.99), ("night-market", 23.43)])
-def test_in_its_own_words_a_hash_can_play_a_story_perfectly_and_a_bag_nearly(name, least):
-    game = compile_game(drrn.make(name))
-    optimum = solve.best(game).score
-    assert best_memoryless(game).score == pytest.approx(optimum)
-    first: dict[str, int] = {}
-    pages = []  # the first page with the same bag and menu
-    for page, text in enumerate(game.page_text):
-        menu = game.page_action[game.page_first[page] : game.page_first[page + 1]]
-        key = repr((sorted(words(game.texts[text])), menu.tolist()))
-        pages.append(first.setdefault(key, page))
-    merged = replace(game, page=np.array(pages)[game.page])
-    assert least < best_memoryless(merged).score <= optimum + 1e-6
 
 
 def test_a_reader_is_limited_to_random_play_where_its_text_says_nothing():

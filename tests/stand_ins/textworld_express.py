@@ -6,8 +6,8 @@ none in the hall, and "stuck" cannot be loaded.
 
 import contextlib
 import weakref
-
-from py4j.java_gateway import launch_gateway
+from subprocess import PIPE, Popen
+from typing import Any
 
 ROOMS = ("kitchen", "hall", "garden")
 PROPERTIES = ("numLocations", "includeDoors")
@@ -26,7 +26,8 @@ class TextWorldExpressEnv:
 
     def __init__(self, serverPath=None, envStepLimit=100):  # noqa: N803
         self.limit = envStepLimit
-        self.java = launch_gateway()
+        # It exits when its input ends.
+        self.java: Any = Popen(["java"], stdin=PIPE, stdout=PIPE)
         self.close = weakref.finalize(self, close_pipes, self.java)
 
     def getGameNames(self):  # noqa: N802

@@ -14,21 +14,7 @@ if TYPE_CHECKING:
     from drrn.runs.run import Run as Run
     from drrn.runs.trainer import Trainer as Trainer
     from drrn.settings import Settings as Settings
-    from textgames import Compiled as Compiled
-    from textgames import Enumerable as Enumerable
-    from textgames import Game as Game
-    from textgames import GymnasiumGame as GymnasiumGame
-    from textgames import InputError as InputError
-    from textgames import Observation as Observation
-    from textgames import StoryDefaults as StoryDefaults
-    from textgames import best as best
-    from textgames import check_game as check_game
-    from textgames import compile_game as compile_game
-    from textgames import make as make
-    from textgames import play_episodes as play_episodes
-    from textgames import random_policy as random_policy
-    from textgames import solve_game as solve_game
-    from textgames import trust as trust
+    from textgames import *  # noqa: F403
 
 # Names by the module that defines them. Each is imported on first use, so that `import drrn` does
 # not load PyTorch. The names of `textgames` are also names of `drrn`.
@@ -41,9 +27,7 @@ MODULES = {
 __all__ = ["load", "resume", "trainer", *MODULES.values(), *textgames.__all__]  # noqa: PLE0604
 
 
-def trainer(
-    game: Any, *, paper: bool = False, device: str = "cpu", threads: int = 1, **settings: Any
-) -> Trainer:
+def trainer(game: Any, *, paper: bool = False, device: str = "cpu", **settings: Any) -> Trainer:
     """Return a trainer for a game.
 
     Args:
@@ -52,7 +36,6 @@ def trainer(
         paper: Use the paper's settings instead of the strong recipe (`drrn.settings.STRONG`) where
             neither you nor the game set them.
         device: The PyTorch device.
-        threads: Threads that PyTorch uses while training; more than one rarely helps.
         **settings: The settings of `drrn train`.
 
     Raises:
@@ -72,7 +55,7 @@ def trainer(
     opened, spec = open_game(game)
     all_settings = settings_for_game(opened, settings, paper=paper)
     recipe = recipe_name(paper=paper)
-    return Trainer(opened, all_settings, device, spec=spec, recipe=recipe, threads=threads)
+    return Trainer(opened, all_settings, device, spec=spec, recipe=recipe)
 
 
 def load(run: str | Path, *, device: str = "cpu", sentences: str | None = None) -> Agent:
@@ -83,12 +66,7 @@ def load(run: str | Path, *, device: str = "cpu", sentences: str | None = None) 
 
 
 def resume(
-    run: str | Path,
-    game: Any = None,
-    *,
-    device: str = "cpu",
-    threads: int = 1,
-    rounds: int | None = None,
+    run: str | Path, game: Any = None, *, device: str = "cpu", rounds: int | None = None
 ) -> Trainer:
     """Return a trainer that continues the run in a folder.
 
@@ -96,7 +74,6 @@ def resume(
         run: The folder.
         game: The game, if the run was started with an object instead of a name or a path.
         device: The PyTorch device.
-        threads: Threads that PyTorch uses while training.
         rounds: The total number of rounds, to extend the run.
     """
     from drrn.runs.trainer import Trainer
@@ -104,8 +81,7 @@ def resume(
 
     opened, spec = (None, None) if game is None else open_game(game)
     changes = {} if rounds is None else {"rounds": rounds}
-    options = {"device": device, "threads": threads}
-    return Trainer.resume(run, opened, spec=spec, changes=changes, **options)
+    return Trainer.resume(run, opened, spec=spec, changes=changes, device=device)
 
 
 def __dir__() -> list[str]:

@@ -7,14 +7,11 @@ A folder contains one of these models:
 - weights.npz and sp.model: Universal Sentence Encoder Multilingual 3, in NumPy
 
 Published scores were made with the last two. A name without a folder is looked up in the cache,
-where `scripts/encoders` puts models. The vectors of a model are saved on disk under its hash.
-Packages are imported when a model needs them.
+where `scripts/encoders` puts models. Packages are imported when a model needs them.
 """
 
 import functools
 import hashlib
-import logging
-import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,41 +30,27 @@ SAFE_MODULES = {"Transformer", "Pooling", "Normalize"}
 Floats = NDArray[np.float32]
 Function = Callable[[list[str]], Any]
 
-log = logging.getLogger("textgames")
-
 
 class SentenceVectors:
     """A function from a list of N texts to an array [N, D], with checks of what it returns."""
 
     def __init__(self, name: str, function: Function, digest: str | None = None) -> None:
-        """Take a function. Vectors are saved on disk if the digest of its model is known."""
+        """Take a function, and the digest of its model if it is known."""
         self.name = name
         self.digest = digest
         self.function = function
         self.dimensions = 0
         self.dimensions = self._compute(["One text."]).shape[1]
-        self._saved = _database(digest) if digest else None
 
-    def __call__(self, texts: Sequence[str]) -> Floats:
-        """The vectors of texts, [N, D]."""
-        rows = {text: self._look_up(text) for text in texts}
-        new = sorted((text for text, row in rows.items() if row is None), key=len)
-        size = 32 if self._saved else 256  # models get few texts, of similar length
-        starts = range(0, len(new), size)
+    def __call__(self, texts: Sequence[str], at_once: int = 32) -> Floats:
+        """The vectors of texts, [N, D]. Models get few texts at once, of similar length."""
+        distinct = sorted(dict.fromkeys(texts), key=len)
+        starts = range(0, len(distinct), at_once)
+        rows: dict[str, Floats] = {}
         for start in tracked(starts, len(starts), "reading"):
-            some = new[start : start + size]
-            pairs = list(zip(some, self._compute(some), strict=True))
-            rows.update(pairs)
-            if self._saved:
-                with self._saved:
-                    entries = [(repr(text), row.tobytes()) for text, row in pairs]
-                    self._saved.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", entries)
+            some = distinct[start : start + at_once]
+            rows.update(zip(some, self._compute(some), strict=True))
         return np.array([rows[text] for text in texts], np.float32).reshape(-1, self.dimensions)
-
-    def _look_up(self, text: str) -> Floats | None:
-        query = "SELECT numbers FROM vectors WHERE text = ?"
-        row = self._saved.execute(query, (repr(text),)).fetchone() if self._saved else None
-        return np.frombuffer(row[0], "<f4") if row else None
 
     def _compute(self, texts: list[str]) -> Floats:
         try:
@@ -76,35 +59,17 @@ class SentenceVectors:
         except Exception as error:  # any: the function is the user's
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
             raise self._error(f"it failed on {len(texts)} texts: {reason}") from error
-        if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] == 0:
-            shape = list(vectors.shape)
-            raise self._error(f"it returned an array {shape} for {len(texts)} texts")
-        if self.dimensions not in (0, vectors.shape[1]):
-            widths = f"{self.dimensions} numbers before, and now of {vectors.shape[1]}"
-            raise self._error(f"it returned vectors of {widths}")
+        width = self.dimensions or vectors.shape[-1]
+        if vectors.shape != (len(texts), width) or not width:
+            shapes = f"{list(vectors.shape)} instead of {[len(texts), width]}"
+            raise self._error(f"it returned an array {shapes}")
         if not np.isfinite(vectors).all():
-            bad = texts[int(np.argmin(np.isfinite(vectors).all(axis=1)))]
-            text = " ".join(bad.split())[:60]
-            raise self._error(f'the vector of "{text}" has a number that is not finite')
+            raise self._error("a vector has a number that is not finite")
         return vectors
 
     def _error(self, reason: str) -> InputError:
-        reason = " ".join(reason.split())
         needed = "it must turn a list of N texts into an array [N, D]"
-        return InputError(f'sentences "{self.name}": {reason}: {needed}')
-
-
-def _database(digest: str) -> sqlite3.Connection | None:
-    """Open the saved vectors of a model, or return None if they cannot be saved."""
-    path = home() / "cache" / f"sentences-{digest[:24]}.sqlite"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(path, check_same_thread=False)
-        database.execute("CREATE TABLE IF NOT EXISTS vectors (text PRIMARY KEY, numbers)")
-    except (OSError, sqlite3.Error) as error:
-        log.warning("%s: cannot be opened (%s); sentence vectors are not saved", path, error)
-        return None
-    return database
+        return InputError(f'sentences "{self.name}": {" ".join(reason.split())}: {needed}')
 
 
 # --- opening

@@ -2,12 +2,13 @@
 
 Every setting also has a flat name, unique among all groups. Command-line flags, config.json,
 recorded jobs, the `[training]` tables of stories and `drrn.trainer(**settings)` use flat names.
-Code uses the groups (`settings.model.hidden`). settings.toml has help texts, bounds, conditions.
+Code uses the groups (`settings.model.hidden`). settings.toml has help texts, bounds
+and what a setting needs.
 """
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -247,7 +248,19 @@ class Settings:
     def uses(self, name: str) -> bool:
         """Whether a setting has an effect together with the others."""
         needs = all_settings()[name].needs
-        return not needs or bool(CONDITIONS[needs](self))
+        return not needs or any(all(map(self._has, each.items())) for each in needs)
+
+    def _has(self, needed: tuple[str, Any]) -> bool:
+        """Whether a setting has one of the values that another one needs."""
+        name, values = needed
+        if name.endswith("encoder"):
+            side = name.removesuffix("encoder").strip()
+            return self.model.has_encoder(*values, side=side)
+        value = self.flat()[name]
+        if isinstance(values, bool):
+            return bool(value) == values
+        setting = all_settings()[name]
+        return value in values or (setting.own and value not in setting.choices)
 
     @property
     def learning_rate(self) -> float:
@@ -304,61 +317,13 @@ def all_settings() -> dict[str, Setting]:
     return {each.name: each for each in every}
 
 
-# --- Settings that have an effect only together with others
-
-DEEP = "model drrn, max-action, per-action, verb-object"
-WORD_ENCODERS = ("lstm", "gru", "attention")  # these learn a vector for each word
-
-
-def _is_deep(s: Settings) -> bool:
-    return s.model.name not in ("linear", "table")
-
-
-def _by_returns(s: Settings) -> bool:
-    return s.learner.name != "q-learning"
-
-
-def _is_optimistic(s: Settings) -> bool:
-    return s.exploration.name == "optimism"
-
-
-# By the words of `needs` in settings.toml, which errors print, too. A model, an encoder or a
-# learner of the user's own may use any setting.
-CONDITIONS: dict[str, Callable[[Settings], Any]] = {
-    DEEP: _is_deep,
-    f"{DEEP} or encoder lstm, gru, attention": (
-        lambda s: _is_deep(s) or s.model.has_encoder(*WORD_ENCODERS)
-    ),
-    f"{DEEP}, linear": lambda s: s.model.name != "table",
-    "model drrn": lambda s: s.model.name == "drrn" or s.model.name not in MODELS,
-    "encoder bag": lambda s: s.model.has_encoder("bag"),
-    "encoder lstm": lambda s: s.model.has_encoder("lstm"),
-    "encoder lstm, gru, attention": lambda s: s.model.has_encoder(*WORD_ENCODERS),
-    "encoder vectors, bag+vectors": lambda s: s.model.has_encoder(*VECTOR_ENCODERS),
-    "state encoder bag": lambda s: s.model.has_encoder("bag", side="state"),
-    "action encoder bag, bag+vectors, lstm, gru, attention": (
-        lambda s: s.model.has_encoder("bag", "bag+vectors", *WORD_ENCODERS, side="action")
-    ),
-    "phrases": lambda s: s.model.phrases,
-    "sentences": lambda s: s.model.sentences,
-    "vectors or sentences": lambda s: s.model.vectors or s.model.sentences,
-    "recall or encoder sentence": lambda s: s.model.recall or s.model.has_encoder("sentence"),
-    "vectors or encoder sentence, and learner returns": (
-        lambda s: (s.model.vectors or s.model.has_encoder("sentence")) and _by_returns(s)
-    ),
-    "learner returns": _by_returns,
-    "learner returns and listwise false": lambda s: _by_returns(s) and not s.learner.listwise,
-    "learner returns and advantages false": lambda s: _by_returns(s) and not s.learner.advantages,
-    "learner q-learning (as with --paper, in Python paper=True)": (
-        lambda s: s.learner.name != "returns"
-    ),
-    "exploration optimism": _is_optimistic,
-    "learner returns or exploration optimism": lambda s: _by_returns(s) or _is_optimistic(s),
-    "learner returns or exploration optimism, and returns retrace": (
-        lambda s: (_by_returns(s) or _is_optimistic(s)) and s.learner.returns == "retrace"
-    ),
-    "keep or exploration optimism": lambda s: s.learner.keep or _is_optimistic(s),
-}
+def needs_text(name: str) -> str:
+    """What a setting needs to have an effect, in words."""
+    alternatives = []
+    for each in all_settings()[name].needs:
+        words = (f"{n} {', '.join(v) if isinstance(v, list) else v}" for n, v in each.items())
+        alternatives.append(" and ".join(words).lower().replace(" true", ""))
+    return ", or ".join(alternatives)
 
 
 # --- The two recipes
@@ -434,9 +399,10 @@ def settings_for(base: Flat, given: Flat) -> Settings:
     for name, value in given.items():
         # A setting that is turned off (none, false, 0) needs nothing.
         if value and name not in RETIRED and not settings.uses(name):
-            needs = all_settings()[name].needs
             cure = "leave it out, or set that as well"
-            raise InputError(f"{name} has an effect only with {needs}; {cure}")
+            if {"learner": ["q-learning"]} in all_settings()[name].needs:
+                cure += " (--paper does, in Python paper=True)"
+            raise InputError(f"{name} has an effect only with {needs_text(name)}; {cure}")
     return settings
 
 

@@ -17,13 +17,8 @@ from textgames.compiled.chain import softmax_of_slots
 from textgames.compiled.solve import policy_score, policy_value
 from textgames.game.contract import Observation
 
-SMALL: dict[str, Any] = {
-    "hidden": 10,
-    "rounds": 2,
-    "episodes_per_round": 20,
-    "evaluation_episodes": 20,
-    "replicas": 2,
-}
+SMALL: dict[str, Any] = {"hidden": 10, "rounds": 2, "episodes_per_round": 20, "replicas": 2}
+SMALL["evaluation_episodes"] = 20
 PAPER: dict[str, Any] = {"paper": True, "learning_rate": 0.01}
 STRONG: dict[str, Any] = {"updates": 20, "batch_size": 64}
 
@@ -64,15 +59,6 @@ def test_rewards_in_another_power_of_two_give_the_same_weights(recipe, unit):
     assert trainer.settings.exploration.alpha_relative and same_weights(trainer, scaled_trainer)
     returns = [unit * evaluation.summary.mean_return for evaluation in last_round.evaluations]
     assert returns == pytest.approx([e.summary.mean_return for e in scaled_round.evaluations])
-
-
-@pytest.mark.parametrize("unit", [1000.0, 0.01])
-def test_the_unit_of_rewards_does_not_change_the_relative_score(unit):
-    last_round = train(1.0, **STRONG)[1]
-    scaled_round = train(unit, **STRONG)[1]
-    for column in ("best_final_reward", "greedy_final_reward"):
-        expected = unit * last_round.mean(column)
-        assert scaled_round.mean(column) == pytest.approx(expected, rel=1e-5)
 
 
 def test_q_values_have_the_unit_of_the_game_and_survive_saving(tmp_path):
@@ -123,13 +109,9 @@ class Ring:
         return [(1.0, ((1, 2), (0, 3))[state][index])]
 
     def look(self, state):
-        pages = (
-            ("West.", ("east", "out")),
-            ("East.", ("west", "out")),
-            ("Rain.", (), 1.0),
-            ("Sun.", (), 5.0),
-        )
-        return Observation(*pages[state])
+        if state < 2:
+            return Observation(f"Room {state}.", (f"to room {1 - state}", "out"))
+        return Observation("Rain." if state == 2 else "Sun.", (), 1.0 if state == 2 else 5.0)
 
     def reset(self, seed=None):
         return self.look(0)

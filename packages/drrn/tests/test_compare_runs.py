@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from drrn.cli import main
-from drrn.runs.intervals import difference_of
 from drrn.runs.run import Run
 from tests.runs import train
 from tests.stories import FORK, REWARDS
+from textgames.intervals import difference_of
 
 
 @pytest.fixture(scope="module")
@@ -23,16 +23,8 @@ def folder(tmp_path_factory):
         (folder / f"{name}.twee").write_text(text)
         (folder / f"{name}.toml").write_text(f'story = "{name}.twee"\n' + REWARDS)
     train(folder / "tale.toml", folder / "one", "--rounds", "2")
-    train(
-        folder / "tale.toml",
-        folder / "more/two",
-        "--rounds",
-        "1",
-        "--seed",
-        "7",
-        "--model",
-        "linear",
-    )
+    other = "--rounds 1 --seed 7 --model linear".split()
+    train(folder / "tale.toml", folder / "more/two", *other)
     train(folder / "other.toml", folder / "third", "--rounds", "1", "--replicas", "1")
     return folder
 
@@ -54,10 +46,8 @@ def test_runs_are_listed_with_scores_rounds_and_state(folder, capsys):
     assert set(one["scores"]) == {"softmax", "greedy", "best"} and one["seed"] == 0
     assert main(["runs", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert (
-        lines[0].split() == "run game model replicas rounds softmax greedy best when state".split()
-    )
-    assert len(lines) == 4
+    header = "run game model replicas rounds softmax greedy best when state"
+    assert lines[0].split() == header.split() and len(lines) == 4
 
 
 def test_listing_runs_imports_neither_numpy_nor_pytorch(folder):
@@ -79,6 +69,7 @@ def test_the_state_of_a_run_is_running_interrupted_or_damaged(folder, capsys):
         assert list_runs(folder, capsys)["third"]["state"] == "running"
     config = folder / "third/config.json"
     before = config.read_text()
+    (folder / "third/hashes.json").unlink()
     config.write_text(before.replace('"rounds": 1', '"rounds": 5'))
     assert list_runs(folder, capsys)["third"]["state"] == "interrupted"
     config.write_text("{")
@@ -101,19 +92,10 @@ def test_runs_are_compared_by_a_table_and_a_chart(folder, tmp_path, capsys):
     capsys.readouterr()
     assert main(["compare", *runs, "--out", str(chart)]) == 0
     out, error = capsys.readouterr()
-    for words in (
-        "random play",
-        "best possible",
-        "95 % interval",
-        " to ",
-        "linear",
-        "both.svg",
-        "both.png",
-    ):
+    for words in "random play,best possible,95 % interval, to ,linear,both.svg".split(","):
         assert words in out
     assert "different numbers of episodes" in error
-    assert (tmp_path / "both.png").read_bytes()[:4] == b"\x89PNG"
-    assert "<svg" in (tmp_path / "both.svg").read_text()
+    assert "two (linear" in (tmp_path / "both.svg").read_text()
     assert main(["compare", *runs, "--out", str(chart)]) == 2
     assert "already exists" in capsys.readouterr().err
     assert main(["compare", *runs, "--json", "--round", "1", "--policy", "best"]) == 0
@@ -126,15 +108,9 @@ def test_runs_are_compared_by_a_table_and_a_chart(folder, tmp_path, capsys):
     assert second["low"] <= second["difference"] <= second["high"]
 
 
-def test_compare_writes_no_chart_without_the_option(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["compare", str(folder / "one")]) == 0
-    assert "one" in capsys.readouterr().out and list(tmp_path.iterdir()) == []
-
-
 def test_the_errors_for_runs_that_cannot_be_compared_are_one_sentence(folder, capsys):
     for arguments, message in (
-        ([str(folder / "one"), str(folder / "third"), "--out", "x"], "runs of one game"),
+        ([str(folder / "one"), str(folder / "third")], "runs of one game"),
         ([str(folder / "one"), str(folder / "nowhere")], "no such folder"),
         ([str(folder / "one"), "--round", "9"], "it has 2 rounds, so there is no round 9"),
     ):

@@ -1,6 +1,7 @@
 """The deployed policy: chosen after training, recorded in the run, used wherever it plays."""
 
 import json
+import shutil
 
 import pytest
 
@@ -9,7 +10,7 @@ from drrn.playing.evaluation import choose_policy
 from drrn.runs.run import Run
 from drrn.settings import CANDIDATES
 from tests.commands import main
-from tests.runs import SMALL_STRONG, rehash, resume_command, train
+from tests.runs import SMALL_STRONG, resume_command, train
 from tests.sample_games import Doors
 from tests.trainings import rollouts_of
 from textgames.game.contract import Observation
@@ -66,20 +67,15 @@ def run(tmp_path_factory):
     return folder
 
 
-def deploy(run, policy):
-    """Record another choice."""
-    config = json.loads((run / "config.json").read_text())
-    config["deployment"]["policy"] = policy
-    (run / "config.json").write_text(json.dumps(config))
-    rehash(run)
-
-
 def test_the_choice_is_recorded_and_used_unless_another_policy_is_named(run, capsys, tmp_path):
     agent = drrn.load(run)
     assert agent.policy_name("deployed") == Run(run).config["deployment"]["policy"]
     copy = tmp_path / "copy"
-    agent.save(copy)  # with the choice
-    deploy(copy, "softmax:4")
+    shutil.copytree(run, copy)
+    config = json.loads((copy / "config.json").read_text())
+    config["deployment"]["policy"] = "softmax:4"
+    (copy / "config.json").write_text(json.dumps(config))
+    (copy / "hashes.json").unlink()
     capsys.readouterr()
     assert main(["evaluate", str(copy), "--episodes", "5", "--json"]) == 0
     output = json.loads(capsys.readouterr().out)

@@ -15,7 +15,6 @@ from drrn.cli import main
 from drrn.settings import all_settings
 from storytest.twine.story_game import TwineGame
 from tests.stories import UP_AND_DOWN
-from textgames import scores
 from textgames.files import read_toml
 
 COMMANDS = read_toml(Path(drrn.cli.__file__).with_name("commands.toml"))["commands"]
@@ -52,36 +51,21 @@ def test_games_lists_names_titles_kinds_and_pages(capsys, shared_compile_cache):
     assert lines[-1].startswith("diagnostic:") and "memory" in lines[-1]
 
 
-def test_random_play_prints_the_five_figures_as_json(capsys, tale):
-    play = ["play", str(tale), "--policy", "random", "--episodes", "50", "--seed", "0", "--json"]
-    assert main(play) == 0
-    figures = json.loads(capsys.readouterr().out)
+def test_random_play_prints_five_figures_that_its_seed_decides(capsys, tale):
+    def output(*words):
+        assert main(["play", str(tale), "--policy", "random", *words]) == 0
+        return capsys.readouterr().out
+
+    figures = json.loads(output("--episodes", "50", "--seed", "0", "--json"))
     keys = ["episodes", "mean_final_reward", "mean_return", "mean_steps", "endings"]
     assert list(figures) == keys
     assert figures["episodes"] == 50 and figures["mean_steps"] == 1
     assert sum(figures["endings"].values()) == 50 and set(figures["endings"]) == {"Up", "Down"}
-
-
-def test_the_same_seed_prints_the_same_figures_and_another_does_not(capsys):
-    def figures(seed):
-        play = "play night-market --policy random --episodes 40 --json --seed".split()
-        main([*play, seed])
-        return capsys.readouterr().out
-
-    assert figures("1") == figures("1") != figures("2")
-
-
-def test_show_marks_the_choice_on_each_page(capsys, tale):
-    main(["play", str(tale), "--policy", "random", "--episodes", "1", "--seed", "0", "--show"])
-    out = capsys.readouterr().out
-    assert "Well, Alex?" in out and "→" in out and "reward 0" in out
-
-
-def test_show_prints_the_ending_of_every_game(capsys, tale):
-    main(["play", str(tale), "--policy", "random", "--episodes", "3", "--seed", "0", "--show"])
-    out = capsys.readouterr().out
-    assert out.count("The sky is yours now.") + out.count("You stay there for good.") == 3
-    assert out.count("  reward 0\n") == 3
+    one, same, other = (output("--episodes", "40", "--seed", seed) for seed in "112")
+    assert one == same != other
+    shown = output("--episodes", "3", "--seed", "0", "--show")
+    assert shown.count("Well, Alex?") == shown.count("→") == shown.count("  reward 0\n") == 3
+    assert shown.count("The sky is yours now.") + shown.count("You stay there for good.") == 3
 
 
 def test_lenient_play_reports_skipped_macros(capsys, tale):
@@ -93,20 +77,14 @@ def test_lenient_play_reports_skipped_macros(capsys, tale):
     assert "skipped: line 2" in capsys.readouterr().err
 
 
-def test_a_person_plays_and_the_score_is_saved(capsys, monkeypatch, tale, home):
+def test_a_person_plays(capsys, monkeypatch, tale):
     type_lines(monkeypatch, "?", "u", "9", "1", "n")
-    assert main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"]) == 0
+    assert main(["play", str(tale), "--seed", "0", "--no-shuffle"]) == 0
     out = capsys.readouterr().out
     assert "nothing to undo" in out and "Choose from 1 to 2" in out and "Final reward 0" in out
-    type_lines(monkeypatch, "up", "y", "2")
-    main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"])
-    rows = (home / "scores.csv").read_text().splitlines()
-    assert len(rows) == 4 and [row.split(",")[-1] for row in rows[1:]] == ["Up", "Up", "Down"]
 
 
-def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
-    capsys, monkeypatch, tmp_path, home
-):
+def test_undo_goes_one_step_back(capsys, monkeypatch, tmp_path):
     path = tmp_path / "walk.twee"
     path.write_text(
         ":: Start\nOne.\n\n[[On.|Two]]\n\n:: Two\nTwo.\n\n[[End it.|End]]\n\n:: End\nOver.\n"
@@ -114,25 +92,15 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
     type_lines(monkeypatch, "1", "u", "1", "1", "n")
     reset = mock.patch.object(TwineGame, "reset", autospec=True, side_effect=TwineGame.reset)
     with reset as resets:
-        main(["play", str(path), "--player", "ada"])
+        main(["play", str(path)])
     assert resets.call_count == 3  # for the title, at the start and to undo
-    out = capsys.readouterr().out
-    assert out.count("One.\n") == 2 and "as practice" in out
-    assert scores.averages(scores.read(scores.scores_file()), "walk")["novice_games"] == 0
+    assert capsys.readouterr().out.count("One.\n") == 2
 
-
-@pytest.mark.parametrize("again", ["y", "r"])
-def test_after_the_end_the_game_starts_again(capsys, monkeypatch, tale, home, again):
-    type_lines(monkeypatch, "1", again, "1")
-    assert main(["play", str(tale), "--player", "ada"]) == 0
-    out = capsys.readouterr().out
-    assert out.count("in 1 step.\n") == 2 and out.endswith("\n\n")
-
-
-def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
-    type_lines(monkeypatch, "q")
-    assert main(["play", str(tale)]) == 0
-    assert "no score was saved" in capsys.readouterr().out and not home.exists()
+    for again in "yr":
+        type_lines(monkeypatch, "1", again, "1")
+        assert main(["play", str(tale)]) == 0
+        out = capsys.readouterr().out
+        assert out.count("in 1 step.\n") == 2 and out.endswith("\n\n")
 
 
 @pytest.mark.parametrize(
@@ -141,11 +109,15 @@ def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
         ["play", "no-such-game"],
         ["play", "long-watch", "--episodes", "5"],
         ["play", "long-watch", "--policy", "random", "--agent", "nosuch"],
-        ["play", "long-watch", "--policy", "random", "--player", "Ada"],
         ["play", "long-watch", "--policy", "random", "--episodes", "0"],
         ["play", "long-watch", "--paraphrased", "nonsense", "--policy", "random"],
         ["play", "long-watch", "--policy", "nonsense"],
+        ["play", "long-watch", "--json"],
+        ["play", "a" * 5000],
+        ["play", ""],
+        ["play", "x\0y"],
     ],
+    ids=lambda arguments: " ".join(arguments)[:40].replace("\0", "NUL"),
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(capsys, arguments):
     assert main(arguments) == 2
@@ -174,16 +146,6 @@ def test_the_error_for_a_missing_package_names_the_installation(capsys, monkeypa
     monkeypatch.setitem(sys.modules, "rich", None)
     assert main(["play", "long-watch"]) == 2
     assert "pip install rich" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["play", "a" * 5000], ["play", ""], ["play", "long-watch", "--json"], ["play", "x\0y"]],
-    ids=["long", "empty", "json", "nul"],
-)
-def test_odd_names_and_options_are_one_sentence(arguments, capsys):
-    assert main(arguments) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", [["runs", "."], ["games"], ["train", "--help"], ["trian"]])

@@ -55,20 +55,6 @@ def test_a_model_that_sees_the_menu_has_another_page_for_another_order():
     assert page[2] == page[3] != page[0]
 
 
-def test_adding_episodes_together_equals_adding_them_one_by_one():
-    together = EpisodeMemory(1000)
-    together.add(steps_of(WEST, EAST, WEST_AGAIN))
-    assert by_pair(evaluate(together)) == by_pair(evaluate(memory_of(WEST, EAST, WEST_AGAIN)))
-
-
-@pytest.mark.parametrize("ordered", [False, True])
-def test_a_wider_menu_does_not_change_the_means_of_pairs(ordered):
-    memory = evaluate(memory_of(WEST, EAST, ordered=ordered))
-    before = {pair: statistics for pair, statistics in by_pair(memory).items() if statistics[0]}
-    memory.add(steps_of(([(3, [5, 6, 7, 8], 3, 4.0)], END)))
-    assert before.items() <= by_pair(memory).items() and by_pair(memory)[3, 8] == (1, 0.0)
-
-
 def test_the_return_of_a_stopped_episode_bootstraps_from_its_last_page():
     memory = memory_of(([(0, [5], 0, 1.0)], (1, [7, 8])))
     q = np.where(memory.links == 5, 0.0, np.where(memory.links == 7, 2.0, 4.0))
@@ -85,6 +71,12 @@ def test_the_prior_counts_more_for_pairs_with_fewer_returns():
     counts, means = (memory.of_pages(pages, each, 0.0) for each in (memory.counts, memory.means))
     assert counts.tolist() == [[1, 0, 2], [0, 0, 0]]
     assert means.tolist() == [[10.0, 0, 4.0], [0, 0, 0]]
+
+
+def test_the_baseline_of_a_page_is_its_mean_return_shrunk_to_that_of_all_steps():
+    memory = evaluate(memory_of(WEST, EAST))  # two steps of 13 on page 0, one of 2 on page 1
+    means = dict(zip(memory.states.tolist(), memory.baseline(memory.means), strict=True))
+    assert means == pytest.approx({0: (13 + 3 * 5) / 5, 1: (2 + 3 * 5) / 4, 9: 5.0})
 
 
 def test_the_best_return_is_the_largest_sum_of_rewards():

@@ -2,16 +2,12 @@
 
 import csv
 import json
-from typing import Any
 
 import pytest
 
 import drrn
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.progress import Progress
-from drrn.settings import Settings
 from tests.commands import main
-from tests.episodes import steps_of
 from tests.runs import train
 from tests.suite_files import open_suite
 from tests.trainings import SMALL
@@ -68,31 +64,6 @@ def test_a_run_plays_its_interactions_and_no_more(changes):
     assert trainer.progress.rows[-1]["seconds"] >= trainer.progress.rows[0]["seconds"]
 
 
-class Doors(Corridor):
-    """A corridor whose menus differ in length."""
-
-    def doors(self):
-        return tuple(f"door {number}" for number in range(1 + self.left))
-
-    def reset(self, seed=None):
-        super().reset(seed)
-        return drrn.Observation(f"{self.left} rooms are left", self.doors())
-
-    def step(self, index):
-        assert index in range(1 + self.left)
-        ended = super().step(index).ended
-        return drrn.Observation("end", (), 1.0) if ended else drrn.Observation("on", self.doors())
-
-    def another(self):
-        return Doors()
-
-
-def test_episodes_of_several_replicas_get_choices_from_their_own_menus():
-    settings = {**TWO_ROUNDS, "replicas": 3, "interactions": 200}
-    trainer = drrn.trainer(Doors(), paper=True, **settings)
-    assert len(list(trainer.train())) == 2
-
-
 def test_too_few_interactions_for_an_episode_are_refused():
     with pytest.raises(drrn.InputError, match="5 steps; give at least 10"):
         drrn.trainer(Corridor(), paper=True, **{**TWO_ROUNDS, "interactions": 9})
@@ -111,24 +82,13 @@ def test_a_resumed_run_continues_its_budget(tmp_path):
     assert counts(resumed) == counts(whole)
 
 
-def test_the_last_100_training_episodes_are_averaged():
-    settings = Settings.from_flat(replicas=1)
-    progress = Progress(settings, limit=5)
-    episodes: list[Any] = [([(0, [0], 0, 50.0)], (1, [])), *[([(0, [0], 0, 1.0)], (1, []))] * 100]
-    progress.add(1, [[steps_of(*episodes)]], seconds=2.0)
-    (row,) = progress.rows
-    assert (row["episodes"], row["interactions"], row["last_return"]) == (101, 101, 1.0)
-
-
 def test_training_is_evaluated_on_the_dev_fold(stand_ins):
     game = open_suite("twx:coin?text=look&variations=2")
     other = game.evaluation()
     assert other is not None
     assert "(train)" in game.reset(0).text and "(dev)" in other.reset(0).text
-    assert (
-        game.fingerprint
-        == open_suite("twx:coin?text=look&variations=2&evaluation=test").fingerprint
-    )
+    same = open_suite("twx:coin?text=look&variations=2&evaluation=test")
+    assert game.fingerprint == same.fingerprint
     for name in ("twx:coin?fold=test", "twx:coin?seed=3", "twx:coin?evaluation=train"):
         assert open_suite(name).evaluation() is None
 
@@ -173,13 +133,9 @@ def test_a_limit_of_training_episodes_is_part_of_the_game(stand_ins):
 
 
 def test_evaluate_plays_each_variation_of_a_fold_once(stand_ins, tmp_path, capsys, monkeypatch):
-    settings = {**SMALL, "rounds": 1, "replicas": 1, "evaluation_episodes": 2}
-    trainer = drrn.trainer(
-        "twx:coin?max_steps=4&text=look",
-        paper=True,
-        interactions=16,
-        **{name: value for name, value in settings.items() if name != "episodes_per_round"},
-    )
+    settings = {**SMALL, "rounds": 1, "replicas": 1, "evaluation_episodes": 2, "interactions": 16}
+    del settings["episodes_per_round"]
+    trainer = drrn.trainer("twx:coin?max_steps=4&text=look", paper=True, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
     seen = []
@@ -205,9 +161,3 @@ def test_an_error_names_the_option_that_a_game_without_folds_lacks(tale, tmp_pat
         assert main(["evaluate", str(out), option]) == 2
         name = option.removeprefix("--").partition("=")[0].replace("-", "_")
         assert f"no option {name}" in capsys.readouterr().err
-
-
-def test_a_fold_of_a_game_without_folds_is_refused(tmp_path, capsys):
-    with pytest.raises(drrn.InputError, match="not a game of a suite"):
-        with_options("long-watch", fold="test")
-    assert with_options("twx:coin?fold=dev", fold="test", max_steps=None) == "twx:coin?fold=test"

@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from drrn.learning.equations import (
-    draw_actions,
-    greedy,
-    n_step_rewards,
-    q_targets,
-    softmax,
-    squared,
-)
+from drrn.learning.equations import draw_actions, greedy, q_targets, softmax, squared
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
-from tests.episodes import bytes_of, single_steps, steps_of
+from tests.episodes import single_steps, steps_of
 
 
 def test_terminal_states_do_not_bootstrap():
@@ -119,14 +112,6 @@ def test_texts_of_a_replay_buffer_get_new_ids():
     assert rows["states"].tolist() == [10, 11, 12] and rows["actions"].tolist() == [[7]] * 3
 
 
-@pytest.mark.full
-def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
-    buffer = ReplayBuffer(capacity=1_000_000)
-    for start in range(0, 1_000_000, 250_000):
-        buffer.add(steps_from(250_000, width=5, start=start))
-    assert len(buffer) == 1_000_000 and bytes_of(buffer) < 64e6
-
-
 def test_batches_are_consecutive_rows_padded_with_weights_of_0():
     buffers = [buffer_of(steps_from(5)), buffer_of(steps_from(3, width=3, start=5))]
     batches = batches_of(buffers, [np.arange(5), np.arange(3)], size=2)
@@ -139,32 +124,4 @@ def test_batches_are_consecutive_rows_padded_with_weights_of_0():
 def test_an_empty_replay_buffer_has_weights_of_0():
     buffers = [buffer_of(steps_from(2)), buffer_of()]
     batches = batches_of(buffers, [np.arange(2), np.arange(0)], size=2)
-    assert batches.weights.tolist() == [[[1, 1], [0, 0]]] and not batches.pages.mask[0, 1].any()
-
-
-def test_a_batch_is_not_larger_than_the_buffer():
-    assert batches_of([buffer_of(steps_from(3))], [np.arange(3)], size=1_000_000).weights.shape == (
-        1,
-        1,
-        3,
-    )
-
-
-class CountedPowers(float):
-    """A discount that counts its powers: one for each step that the rewards look ahead."""
-
-    powers = 0
-
-    def __pow__(self, steps):  # type: ignore[override]
-        self.powers += 1
-        return float(self) ** steps
-
-
-def test_the_cost_of_n_step_rewards_is_bounded_by_the_longest_episode():
-    last = np.array([False, False, True, True])
-    reward = np.array([1.0, 2.0, 4.0, 8.0])
-    discount = CountedPowers(0.5)
-    rewards, end, steps = n_step_rewards(last, reward, discount, n_steps=1_000_000)
-    assert discount.powers == 3
-    assert rewards.tolist() == [3.0, 4.0, 4.0, 8.0]
-    assert end.tolist() == [2, 2, 2, 3] and steps.tolist() == [3, 2, 1, 1]
+    assert batches.weights.tolist() == [[[1, 1], [0, 0]]]

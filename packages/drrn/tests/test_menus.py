@@ -10,10 +10,10 @@ import drrn
 from drrn.learning import menus as ragged
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.menus import Menus
-from drrn.learning.q_learning import ReplayBuffer, batches_of
+from drrn.learning.q_learning import ReplayBuffer
 from drrn.models import Pages
 from tests.episodes import bytes_of, single_steps, steps_of
-from tests.models import learner, model, taken_pages
+from tests.models import learner, model
 from tests.trainings import Stepped
 from textgames.game.contract import Observation
 
@@ -46,14 +46,11 @@ class Hall:
         if state == "room":
             return Observation("A room.", ("enter the hall", "go home"))
         if state == "hall":
-            return Observation(
-                "A hall.", tuple(f"door {n % 10} of row {n // 10}" for n in range(self.doors))
-            )
-        return (
-            Observation("Home.", (), 1.0)
-            if state == "out"
-            else Observation("Inside.", (), 9.0 * (state % 10 == 3))
-        )
+            doors = (f"door {n % 10} of row {n // 10}" for n in range(self.doors))
+            return Observation("A hall.", tuple(doors))
+        if state == "out":
+            return Observation("Home.", (), 1.0)
+        return Observation("Inside.", (), 9.0 * (state % 10 == 3))
 
     def reset(self, seed=None):
         self.state = "room"
@@ -90,13 +87,6 @@ def transitions(count, wide, start=0):
     return single_steps(ids, menus[:count], zeros, zeros, ids + 1, menus[1:])
 
 
-@pytest.mark.full
-def test_memory_grows_with_the_number_of_actions_not_with_the_widest_menu():
-    buffer = ReplayBuffer(capacity=10_000)
-    buffer.add(transitions(10_000, 3000))
-    assert bytes_of(buffer) < 14e6  # padded, it would be 240 MB
-
-
 def test_a_full_buffer_drops_the_pages_of_overwritten_transitions():
     buffer = ReplayBuffer(capacity=50)
     for start in range(0, 20_000, 40):
@@ -121,13 +111,13 @@ def test_a_model_scores_a_wide_page_in_pieces_like_the_whole_page(monkeypatch):
     whole = built.q(pages)
     narrow(monkeypatch, 4)
     monkeypatch.setattr(built, "most_pairs", 6)
-    assert torch.allclose(
-        built.q(pages)[torch.from_numpy(pages.mask)], whole[torch.from_numpy(pages.mask)]
-    )
+    mask = torch.from_numpy(pages.mask)
+    assert torch.allclose(built.q(pages)[mask], whole[mask])
 
 
-@pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
-@pytest.mark.parametrize("settings", [{}, {"n_steps": 2}], ids=["one-step", "two-step"])
+@pytest.mark.parametrize(
+    ("name", "settings"), [("drrn", {}), ("per-action", {}), ("table", {"n_steps": 2})]
+)
 def test_learning_from_ragged_menus_equals_learning_from_padded_ones(monkeypatch, name, settings):
     def train():
         built = model(name, seeds=(0, 1))
@@ -139,10 +129,8 @@ def test_learning_from_ragged_menus_equals_learning_from_padded_ones(monkeypatch
             menus = Menus.of([*menu_lists, *lists])
             rewards = chance.normal(size=60)
             choices = np.array([int(chance.integers(len(menu))) for menu in menu_lists])
-            states = chance.integers(3, size=60)
-            next_states = chance.integers(3, size=60)
-            steps = single_steps(states, menus[:60], choices, rewards, next_states, menus[60:])
-            buffer.add(steps)
+            states, then = chance.integers(3, size=(2, 60))
+            buffer.add(single_steps(states, menus[:60], choices, rewards, then, menus[60:]))
         learning.learn([np.random.default_rng(r) for r in range(2)])
         return built.state()
 
@@ -197,14 +185,3 @@ def test_padding_of_a_group_is_less_than_its_actions():
     assert sorted(np.concatenate([rows for rows, _ in groups]).tolist()) == list(range(8))
     assert all(width <= max(64, 2 * counts[rows].min()) for rows, width in groups)
     assert [width for _, width in ragged.groups_by_width(counts[:2], 3)] == [3]
-
-
-def test_batches_without_menus_contain_the_taken_actions_only():
-    buffer = ReplayBuffer(capacity=99)
-    buffer.add(transitions(30, 20))
-    rows = [np.arange(30)]
-    whole = batches_of([buffer], rows, 10, menus=True)
-    alone = batches_of([buffer], rows, 10, menus=False)
-    assert np.array_equal(taken_pages(whole.pages, whole.taken).actions, alone.pages.actions)
-    assert alone.pages.actions.shape[-1] == 1
-    assert np.array_equal(whole.next_pages.actions, alone.next_pages.actions)

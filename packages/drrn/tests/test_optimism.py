@@ -32,32 +32,14 @@ def one_step_episodes(index, reward, times=1):
     return steps_of(*[([(0, [5, 6, 7], index, reward)], END)] * times)
 
 
-def test_without_episodes_all_actions_have_equal_probability():
-    assert explorer().probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
-
-
-def test_an_untried_action_is_chosen_whatever_the_q_values_of_the_others():
-    optimism = explorer()
-    optimism.observe(0, one_step_episodes(0, 4.0, times=30))
-    optimism.observe(0, one_step_episodes(2, 1.0, times=30))
-    assert optimism.probabilities(0, np.array([[50.0, -50.0, 50.0]]), PAGE)[0, 1] > 0.99
-
-
-def test_after_many_trials_of_all_actions_the_best_return_is_chosen():
-    optimism = explorer()
-    for index, reward in enumerate((1.0, 3.0, 2.0)):
-        optimism.observe(0, one_step_episodes(index, reward, times=200))
-    assert optimism.probabilities(0, NO_Q, PAGE)[0, 1] > 0.98
-
-
 def test_the_value_is_the_mean_of_returns_and_of_an_optimistic_one_with_weight_0_3():
     optimism = explorer(optimism=2.0)
     optimism.alpha = 1.0
     optimism.observe(0, one_step_episodes(0, 4.0, times=4))
     values = np.array([(4 * 4.0 + 0.3 * 8.0) / 4.3, 8.0, 8.0])  # V is twice the best return, 4
-    assert optimism.probabilities(0, NO_Q, PAGE)[0] == pytest.approx(
-        np.exp(values) / np.exp(values).sum()
-    )
+    expected = pytest.approx(np.exp(values) / np.exp(values).sum())
+    for q in (NO_Q, np.array([[50.0, -50.0, 50.0]])):
+        assert optimism.probabilities(0, q, PAGE)[0] == expected
 
 
 def test_an_action_that_leads_to_an_untried_one_is_preferred():
@@ -92,17 +74,6 @@ def test_a_restored_explorer_has_the_same_probabilities_and_the_last_round_clear
     assert [len(ids) for ids in optimism.memories[0].texts_in_use()] == [0, 0]
 
 
-def test_starting_a_round_again_drops_its_episodes():
-    optimism = explorer()
-    for _ in range(2):
-        optimism.start(1)
-        optimism.observe(0, one_step_episodes(0, 4.0, times=6))
-    assert len(optimism.memories[0]) == 6
-    optimism.start(2)
-    optimism.observe(0, one_step_episodes(0, 4.0))
-    assert len(optimism.memories[0]) == 7
-
-
 # --- a distant prize
 
 SMALL: dict[str, Any] = {
@@ -132,15 +103,6 @@ def test_optimism_finds_a_distant_prize_with_both_learners_and_softmax_does_not(
     assert set(by_optimism.values("greedy_final_reward")) == {20.0}
     assert trainer.explorer is not None
     assert [len(memory) for memory in trainer.explorer.memories] == [0, 0, 0]
-
-
-def test_the_explorer_clears_its_memory_after_the_last_round_of_exploration():
-    trainer = drrn.trainer(
-        Corridor(), **{**SMALL, "rounds": 4}, optimism_share=0.5, updates=1, batch_size=4
-    )
-    assert trainer.explorer is not None
-    has_memory = [bool(len(trainer.explorer.memories[0])) for _ in trainer.train()]
-    assert has_memory == [True, True, False, False]
 
 
 # --- after the optimistic rounds, a plan
@@ -191,28 +153,6 @@ def test_on_a_page_without_a_tried_action_a_plan_is_the_softmax_over_q():
     assert optimism.probabilities(0, q, new)[0] == pytest.approx(np.exp(q[0]) / np.exp(q).sum())
 
 
-def test_a_plan_weighs_a_later_reward_of_another_episode_by_the_discount():
-    """0 -5-> 1 paid nothing when it was taken; from 1, reached otherwise, 9 paid 4."""
-    first = ([(0, [5, 6], 0, 0.0), (1, [8, 9], 0, 0.0)], END)
-    second = ([(0, [5, 6], 1, 1.0)], END)
-    third = ([(1, [8, 9], 1, 4.0)], END)
-    page = Pages(np.array([0]), np.array([[5, 6]]))
-    expected = {0.5: [[1.0, 0.0]], 0.2: [[0.0, 1.0]]}  # γ 4 compared with 1
-    for discount, probabilities in expected.items():
-        optimism = planner(discount=discount, trace=0.0, sweeps=9)
-        optimism.observe(0, steps_of(first, second, third))
-        assert optimism.probabilities(0, NO_Q[:, :2], page).tolist() == probabilities
-
-
-def test_replicas_plan_by_their_own_episodes():
-    optimism = planner(replicas=2)
-    for replica in (0, 1):
-        optimism.observe(replica, one_step_episodes(0, float(replica)))
-        optimism.observe(replica, one_step_episodes(2, 0.5))
-    best = [optimism.probabilities(replica, NO_Q, PAGE)[0].argmax() for replica in (0, 1)]
-    assert best == [2, 0]
-
-
 def test_a_plan_continues_with_the_best_action_and_not_with_the_softmax():
     """After 0 -5-> 1, actions paid 3 and -5; 0 -6-> the end paid 2."""
     optimism = planner(discount=0.9, trace=0.0)
@@ -246,29 +186,10 @@ def test_a_planned_round_keeps_what_exploration_found_and_softmax_does_not():
         assert len(optimism.memories[0]) == size
 
 
-@pytest.mark.full
-def test_planned_episodes_repeat_a_distant_prize_before_the_network_has_learned_it():
-    settings: dict[str, Any] = {**SMALL, "interactions": 3000, "updates": 1, "batch_size": 4}
-    settings |= {"optimism_share": 0.6, "replan": 5, "survey": False}
-    last = {}
-    for policy in ("softmax", "plan"):
-        trainer = drrn.trainer(Corridor(), after_optimism=policy, **settings)
-        assert trainer.fit().number == 10
-        last[policy] = [row["last_return"] for row in trainer.progress.rows[-3:]]
-    assert min(last["plan"]) == 20.0 > max(last["softmax"])
-
-
 def test_where_pages_never_repeat_texts_are_dropped_and_exploration_continues(monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 50)
-    settings = {
-        **SMALL,
-        "rounds": 4,
-        "optimism_share": 1.0,
-        "capacity": 100,
-        "updates": 2,
-        "batch_size": 8,
-    }
-    trainer = drrn.trainer(Unrepeated(), **settings)
+    settings = {**SMALL, "rounds": 4, "optimism_share": 1.0, "updates": 2, "batch_size": 8}
+    trainer = drrn.trainer(Unrepeated(), **settings, capacity=100)
     for _ in trainer.train():
         memories: Any = trainer.learner.memories
         assert not any(recurs(memory, memory.texts) for memory in memories)
@@ -293,16 +214,12 @@ def sentences(count, words, seed=0):
     ]
 
 
-def test_long_texts_that_differ_in_one_word_mostly_share_their_hash():
+def test_long_texts_that_differ_in_one_word_mostly_share_their_hash_and_actions_do_not():
     store = Store.of_words()
     ids = np.array([[store.states.id(text) for text in texts] for texts in sentences(400, 30)])
     bits = explorer(store).state_hash.of(ids)
     assert np.mean(bits[0] == bits[1]) > 0.5
     assert np.mean(bits[0] == np.roll(bits[0], 1)) < 0.1
-
-
-def test_short_actions_that_differ_in_one_word_have_different_hashes():
-    store = Store.of_words()
     ids = np.array([[store.actions.id(text) for text in texts] for texts in sentences(200, 4)])
     bits = explorer(store).action_hash.of(ids)
     assert np.mean(bits[0] == bits[1], where=ids[0] != ids[1]) < 0.1
@@ -312,33 +229,10 @@ def store_of_similar_pages():
     """Three pages that differ in one word and share their hash, another page, three actions."""
     store = Store.of_words()
     page = "the rain falls on the old roof and the cat sleeps by the stove while someone reads"
-    for text in (
-        f"{page} one",
-        f"{page} two",
-        f"{page} three",
-        "Market day, with many stalls and much noise.",
-    ):
-        store.states.id(text)
-    for text in ("wait here", "go out", "sing"):
-        store.actions.id(text)
+    similar = [f"{page} {number}" for number in ("one", "two", "three")]
+    other = "Market day, with many stalls and much noise."
+    store.read([*similar, other], ["wait here", "go out", "sing"])
     return store
-
-
-def test_counts_and_values_of_an_action_are_shared_by_similar_pages():
-    optimism = explorer(store_of_similar_pages())
-    memory = EpisodeMemory(100)
-    bits = optimism.state_hash.of(np.arange(4)).tolist()
-    assert bits[0] == bits[1] == bits[2] != bits[3]
-    steps = steps_of(([(0, [0, 1], 0, 1.0), (1, [0, 1], 0, 1.0), (1, [1, 0], 0, 1.0)], (3, [])))
-    memory.add(steps.renumbered(optimism.state_hash.of, optimism.action_hash.of))
-    memory.evaluate(np.zeros(len(memory.links)), 1.0, 1.0, None)
-    states = optimism.state_hash.of(np.array([2, 3]))
-    actions = optimism.action_hash.of(np.array([[0, 1, 2], [1, 0, -1]]))
-    counts, means = (
-        memory.of_pages(Pages(states, actions), each, 0.0) for each in (memory.counts, memory.means)
-    )
-    assert counts.tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    assert means[0].tolist() == [2.5, 1.0, 0.0]  # returns after the action: 3 and 2
 
 
 def test_on_a_new_page_an_action_untried_on_similar_pages_is_chosen():
@@ -384,10 +278,8 @@ def test_counts_of_similar_pages_survive_the_renumbering_of_texts():
 def test_optimism_finds_a_distant_prize_where_pages_never_repeat_and_softmax_does_not():
     prizes = {}
     for exploration in ("softmax", "optimism"):
-        trainer, _ = train(
-            Unrepeated(), exploration, updates=20, batch_size=64, alpha_relative=False
-        )
-        prizes[exploration] = sum(
-            int((memory.steps["reward"] == 20).sum()) for memory in trainer.learner.memories
-        )
+        settings = {"updates": 20, "batch_size": 64, "alpha_relative": False}
+        trainer, _ = train(Unrepeated(), exploration, **settings)
+        found = [memory.steps["reward"] == 20 for memory in trainer.learner.memories]
+        prizes[exploration] = int(np.concatenate(found).sum())
     assert prizes["softmax"] == 0 < prizes["optimism"]

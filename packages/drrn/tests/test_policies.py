@@ -8,10 +8,8 @@ from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
 from drrn.playing.policies import policy_of, probabilities_of
-from drrn.runs.trainer import Trainer
-from drrn.settings import POLICIES, Settings
-from tests.stories import FORK, REWARDS
-from tests.trainings import CPU, SMALL, fix_q, rollouts_of
+from drrn.settings import POLICIES
+from tests.trainings import rollouts_of
 from textgames.game.episodes import CIRCLE, summarise
 
 OTHER = 1 / (1 + np.e)  # probability of the other action by softmax with α = 1
@@ -131,18 +129,6 @@ def test_a_lane_starts_each_episode_without_earlier_pages(fork):
         assert np.array_equal(transitions.again[rows], circles)
 
 
-def test_an_equal_table_for_circles_changes_no_draw(fork):
-    rollouts = rollouts_of(fork, "compiled")
-    ((shares, again), _) = rollouts.tables(policy_of("softmax", 1.0))
-    assert again is None
-    plain, twice = (
-        rollouts.game.play(shares, 500, seed=1, again=table) for table in (None, shares)
-    )
-    assert np.array_equal(plain.total, twice.total) and np.array_equal(plain.ending, twice.ending)
-    with pytest.raises(TypeError, match="probabilities of slots"):
-        rollouts.game.play(None, 5, seed=1, again=shares)
-
-
 def test_circles_are_recognised_after_the_scratch_store_is_renewed(fork, monkeypatch):
     rollouts = rollouts_of(fork, "stepped")
     usual = evaluate(rollouts, ["best"], 1.0, 40, [1, 2])
@@ -171,47 +157,3 @@ def test_best_is_greedy_where_pages_recur_and_pay(kind):
     rollouts = rollouts_of(drrn.make("diagnostic:recurring/1"), kind, {"Sweep.": 0.1})
     summary = summarise(play(rollouts, policy_of("best", 1.0), 20))
     assert summary.mean_return == 20  # of 100 steps: sweeping pays at dawn
-
-
-@pytest.mark.full
-def test_the_policy_of_an_agent_forgets_the_pages_of_earlier_episodes(fork):
-    agent = Trainer(fork, Settings.from_flat(**SMALL), CPU).agent
-    fix_q(agent.model)
-    episodes = drrn.play_episodes(fork, agent.policy(), 200, seed=1)  # best is the default
-    assert all(episode.steps > 2 for episode in episodes)
-    summary = summarise(drrn.play_episodes(fork, agent.policy("best", seed=2), 1500, seed=1))
-    assert summary.endings["Home"] / 1500 == pytest.approx(EXIT / (2 - OTHER), abs=0.04)
-    assert summarise(drrn.play_episodes(fork, agent.policy("greedy"), 5, seed=1)).endings == {}
-    with pytest.raises(drrn.InputError, match="depends on the earlier pages"):
-        agent.exact(fork, "best")
-
-
-def test_play_episodes_calls_begin_of_the_policy_for_each_episode(fork):
-    class Counting:
-        episodes = 0
-
-        def begin(self):
-            self.episodes += 1
-
-        def __call__(self, observation):
-            return observation.actions.index("Stay in.")
-
-    policy = Counting()
-    steps = [episode.steps for episode in drrn.play_episodes(fork, policy, 4, seed=0)]
-    assert steps == [1, 1, 1, 1] and policy.episodes == 4
-
-
-@pytest.mark.full
-def test_all_rollouts_agree_on_best_play_of_a_random_game_with_cycles(story):
-    twee = FORK.replace(
-        "You are out on the water.",
-        "You are out on <<if random(0, 2)>>the water<<else>>a wave<<endif>>.",
-    )
-    summaries = [
-        summarise(play(rollouts_of(story(twee, REWARDS), kind), policy_of("best", 1.0)))
-        for kind in KINDS
-    ]
-    first, *others = summaries
-    for summary in others:
-        assert summary.mean_steps == pytest.approx(first.mean_steps, abs=0.3)
-        assert summary.mean_final_reward == pytest.approx(first.mean_final_reward, abs=0.7)

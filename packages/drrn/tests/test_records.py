@@ -12,7 +12,6 @@ from drrn.runs.records import LearningRecord, _interval, positions
 from drrn.runs.run import Run
 from tests.commands import main
 from tests.runs import resume_command, train
-from tests.source_code import ROOT
 
 
 def record_of(folder):
@@ -72,21 +71,6 @@ def test_other_models_and_stepped_games_record_q(tale, tmp_path, options):
     assert (last["norm"] is None) == ("table" in options)
 
 
-def test_an_interrupted_run_ends_with_the_same_record(tale, tmp_path, monkeypatch):
-    train(tale, tmp_path / "whole")
-    save = Run.save
-
-    def save_and_stop(self, trainer, record):
-        save(self, trainer, record)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Run, "save", save_and_stop)
-    train(tale, tmp_path / "interrupted")
-    monkeypatch.setattr(Run, "save", save)
-    assert main(resume_command(tmp_path / "interrupted")) == 0
-    assert record_of(tmp_path / "interrupted") == record_of(tmp_path / "whole")
-
-
 def test_a_run_without_a_record_is_resumed_and_a_damaged_record_is_refused(tale, tmp_path, capsys):
     run = tmp_path / "run"
     train(tale, run)
@@ -117,19 +101,3 @@ def test_later_rounds_of_long_runs_are_thinned_out():
     numbers = [number for number in range(1, 10_001) if number % _interval(number, 200) == 0]
     assert numbers[:200] == list(range(1, 201)) and numbers[200:203] == [202, 204, 206]
     assert len(numbers) < 1_000
-
-
-def test_the_tour_is_small_and_the_numbers_of_its_page_are_those_of_the_run():
-    static = ROOT / "packages/page/textgames_page/static/tour.json"
-    assert len(static.read_bytes()) < 200_000
-    tour = json.loads(static.read_text(encoding="utf-8"))
-    curve = [row["softmax_final_reward"] for row in tour["curve"]]
-    last = [row["endings"].get("Blue Lamp", 0) for row in tour["curve"][-1]["replicas"]]
-    first = [row["endings"].get("Blue Lamp", 0) for row in tour["curve"][0]["replicas"]]
-    text = (ROOT / "docs/drrn/learning.md").read_text(encoding="utf-8")
-    words = " ".join(text.split())
-    scores = (curve[0], curve[9], curve[19])
-    assert "score {:.1f}, after round 10 {:.1f}, after round 20 {:.1f}.".format(*scores) in words
-    assert f"Random play scores {tour['reference']['random']:.1f}" in words
-    shares = [100 * sum(each) / len(each) for each in (first, last)]
-    assert "{:.1f} % of the games after round 1 and of {:.1f} % after".format(*shares) in words

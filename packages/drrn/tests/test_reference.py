@@ -119,19 +119,12 @@ def test_our_learner_makes_the_updates_of_the_reference(monkeypatch):
 
 
 @pytest.mark.full
-def test_the_reference_learns(tale):
-    random.seed(0)
-    torch.manual_seed(0)
-    scores = list(reference.train(drrn.make(tale), 120))
-    assert np.mean(scores[-40:]) > 9 > 5 > np.mean(scores[:10])
-
-
-@pytest.mark.full
-def test_the_reference_runs_as_a_program(tale, capsys, monkeypatch):
+def test_the_reference_learns(tale, capsys, monkeypatch):
     # other tests run in this process
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
-    reference.main(str(tale), "100")
-    assert capsys.readouterr().out.startswith("100 episodes; mean score of the last 100: ")
+    reference.main(str(tale), "200")
+    scores = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
+    assert scores[1] > max(9, scores[0])
 
 
 def test_a_bag_counts_the_words_of_a_text():
@@ -145,26 +138,11 @@ def test_a_bag_counts_the_words_of_a_text():
     assert bag.sum() == 6 and model.bag("…").sum() == 0 and words("…") == []
 
 
-def test_the_reference_is_short_and_does_not_import_our_learner():
-    source = Path(reference.__file__).read_text(encoding="utf-8")
-    tree = ast.parse(source)
+def test_the_reference_does_not_import_our_learner():
+    tree = ast.parse(Path(reference.__file__).read_text(encoding="utf-8"))
     modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {module for module in modules if module.startswith(("drrn", "textgames"))} == {
         "textgames.game.contract",
         "textgames.openers",
         "textgames.wording",
     }
-    docstring_lines: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
-            node
-        ):
-            docstring = node.body[0]
-            assert docstring.end_lineno is not None
-            docstring_lines |= set(range(docstring.lineno, docstring.end_lineno + 1))
-    code = [
-        line
-        for number, line in enumerate(source.splitlines(), 1)
-        if line.strip() and number not in docstring_lines
-    ]
-    assert len([line for line in code if not line.startswith(("from ", "import "))]) <= 90

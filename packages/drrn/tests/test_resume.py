@@ -1,29 +1,24 @@
-"""Resumed runs: more rounds, resuming from Python, agents saved without their run."""
+"""Resumed runs: more rounds, resuming from Python."""
 
 import json
 from typing import Any
 
-import numpy as np
 import pytest
 
 import drrn
 from drrn.runs.run import Run
-from drrn.runs.trainer import rescheduled
-from drrn.settings import Settings
 from tests.commands import main
 from tests.runs import FEW, resume_command, train
 
 FILES = (
     "evaluations.csv",
-    "metrics.jsonl",
     "model.safetensors",
     "vocabulary.json",
     "checkpoint.safetensors",
     "config.json",
     "hashes.json",
-    "README.md",
     "reference_scores.json",
-    "curve.png",
+    "curve.svg",
 )
 
 
@@ -31,7 +26,6 @@ def assert_same_file(one, other):
     assert one.read_bytes() == other.read_bytes(), one.name
 
 
-@pytest.mark.usefixtures("real_curves")
 def test_a_run_extended_from_2_to_4_rounds_equals_a_run_of_4_rounds(tale, tmp_path, capsys):
     train(tale, tmp_path / "whole", "--rounds", "4")
     train(tale, tmp_path / "run", "--rounds", "2")
@@ -52,49 +46,20 @@ def test_the_new_number_of_rounds_survives_an_interrupt(tale, tmp_path, monkeypa
         patch.setattr(Run, "save", interrupt)
         assert main([*resume_command(tmp_path / "run"), "--rounds", "2"]) == 130
     assert main(resume_command(tmp_path / "run")) == 0
-    lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line)["round"] for line in lines] == [1, 2]
+    assert [each.number for each in Run(tmp_path / "run").rounds()] == [1, 2]
 
 
 def test_a_warning_names_the_schedules_that_depend_on_the_number_of_rounds(tale, tmp_path, caplog):
-    command = [
-        "train",
-        str(tale),
-        "--out",
-        str(tmp_path / "run"),
-        "--updates",
-        "2",
-        "--batch-size",
-        "4",
-        *FEW,
-    ]
-    assert main(command) == 0
+    few = ["--updates", "2", "--batch-size", "4", *FEW]
+    assert main(["train", str(tale), "--out", str(tmp_path / "run"), *few]) == 0
     assert main([*resume_command(tmp_path / "run"), "--rounds", "6"]) == 0
     (message,) = [record.getMessage() for record in caplog.records]
-    assert (
-        "started with rounds = 3, which determines alpha_start, rate_end, optimism_share" in message
-    )
-    assert "started with rounds = 6" in message
-
-
-def test_rescheduled_names_schedules_that_differ_in_a_finished_round():
-    short, long = (
-        Settings.from_flat(rounds=rounds, exploration="optimism", optimism_share=0.5)
-        for rounds in (4, 8)
-    )
-    assert rescheduled(short, long, done=2) == []
-    assert rescheduled(short, long, done=3) == ["optimism_share"]
-    assert rescheduled(Settings.from_flat(rounds=4), Settings.from_flat(rounds=8), done=4) == []
+    assert "started with 6 rounds (alpha_start, rate_end, optimism_share)" in message
 
 
 def test_a_run_is_saved_and_resumed_from_python(tale, tmp_path):
-    settings: dict[str, Any] = {
-        "paper": True,
-        "hidden": 6,
-        "episodes_per_round": 8,
-        "evaluation_episodes": 4,
-        "replicas": 2,
-    }
+    settings: dict[str, Any] = {"paper": True, "hidden": 6, "episodes_per_round": 8}
+    settings |= {"evaluation_episodes": 4, "replicas": 2}
     trainer = drrn.trainer(str(tale), rounds=1, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
@@ -104,89 +69,18 @@ def test_a_run_is_saved_and_resumed_from_python(tale, tmp_path):
     whole = drrn.trainer(str(tale), rounds=2, **settings)
     list(whole.train())
     whole.save(tmp_path / "whole")
-    for name in ("evaluations.csv", "metrics.jsonl", "checkpoint.safetensors", "README.md"):
+    for name in ("evaluations.csv", "checkpoint.safetensors"):
         assert_same_file(tmp_path / "run" / name, tmp_path / "whole" / name)
     with pytest.raises(drrn.InputError, match="the run has 2 rounds"):
         drrn.resume(tmp_path / "run", rounds=1)
-
-
-@pytest.mark.parametrize("more", [{}, {"model": "table"}, {"alpha_relative": True}], ids=str)
-def test_a_saved_agent_has_the_same_q_values_and_cannot_be_resumed(tale, tmp_path, more, capsys):
-    size: dict[str, Any] = {} if "model" in more else {"hidden": 6}
-    trainer = drrn.trainer(
-        str(tale),
-        paper=True,
-        rounds=1,
-        episodes_per_round=8,
-        evaluation_episodes=4,
-        replicas=2,
-        **size,
-        **more,
-    )
-    list(trainer.train())
-    question = ("The sea is grey.", ["Go out.", "Stay in."])
-    trainer.agent.save(tmp_path / "agent")
-    loaded = drrn.load(tmp_path / "agent")
-    assert np.array_equal(loaded.ask(*question), trainer.agent.ask(*question))
-    loaded.save(tmp_path / "again")
-    names = ("config.json", "model.safetensors", "vocabulary.json", "hashes.json")
-    assert all(
-        (tmp_path / "again" / n).read_bytes() == (tmp_path / "agent" / n).read_bytes()
-        for n in names
-    )
-    with pytest.raises(drrn.InputError, match="already exists"):
-        loaded.save(tmp_path / "agent")
-    assert main(resume_command(tmp_path / "agent")) == 2
-    assert "an agent saved without its run" in capsys.readouterr().err
 
 
 def test_train_prints_a_line_of_json_for_each_round(tale, tmp_path, capsys):
     assert train(tale, tmp_path / "run", "--json") == 0
     out, _ = capsys.readouterr()
     printed = [json.loads(line) for line in out.splitlines()]
-    metrics = [
-        json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()
-    ]
-    assert [{**line, **saved} for line, saved in zip(printed, metrics, strict=True)] == printed
-    assert [line["round"] for line in printed] == [1, 2, 3] and printed[0]["transitions"] > 0
-    first = metrics[0]
-    replicas = metrics[0]["replicas"]
+    first = printed[0]
+    replicas = first["replicas"]
     assert first["episodes_played"] == 8 and [replica["seed"] for replica in replicas] == [0, 1]
     scores = [replica["softmax_final_reward"] for replica in replicas]
     assert first["softmax_final_reward"] == pytest.approx(sum(scores) / 2, abs=1e-6)
-
-
-def test_a_card_that_the_user_changed_is_not_overwritten(tale, tmp_path):
-    train(tale, tmp_path / "run", "--rounds", "1")
-    card = tmp_path / "run/README.md"
-    assert "library_name: drrn" in card.read_text()
-    assert "After round 1 (8 episodes" in card.read_text()
-    assert main([*resume_command(tmp_path / "run"), "--rounds", "2"]) == 0
-    assert "After round 2" in card.read_text()
-    card.write_text("Mine.")
-    assert main([*resume_command(tmp_path / "run"), "--rounds", "3"]) == 0
-    assert card.read_text() == "Mine."
-
-
-@pytest.mark.parametrize(
-    ("optimiser", "workers"), [("adam", "1"), pytest.param("sgd", "2", marks=pytest.mark.full)]
-)
-def test_an_uncompiled_run_that_was_cut_ends_with_the_same_bytes(
-    tale, tmp_path, monkeypatch, optimiser, workers
-):
-    more = ["--matches", "--optimiser", optimiser, "--workers", workers, "--seed", "3"]
-    more += ["--episodes-per-round", "3", "--rounds", "5"]
-    train(tale, tmp_path / "whole", *more)
-    save = Run.save
-
-    def die_in_round_3(self, trainer, record=None):
-        if trainer.round == 3:
-            raise KeyboardInterrupt
-        save(self, trainer, record)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Run, "save", die_in_round_3)
-        assert train(tale, tmp_path / "cut", *more) == 130
-    assert main(resume_command(tmp_path / "cut")) == 0
-    for name in FILES:
-        assert_same_file(tmp_path / "cut" / name, tmp_path / "whole" / name)

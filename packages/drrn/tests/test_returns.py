@@ -18,11 +18,6 @@ def episodes(*lengths):
     return BackwardOrder.of(last)
 
 
-def test_the_return_of_an_episode_with_an_ending_is_its_discounted_reward():
-    returns = monte_carlo(episodes(3), floats(1, 2, 4), floats(0, 0, 0), discount=0.5)
-    assert returns.tolist() == [3.0, 4.0, 4.0]
-
-
 def test_a_truncated_episode_bootstraps_from_its_last_page():
     returns = monte_carlo(episodes(2), floats(1, 2), floats(9, 8), discount=0.5)
     assert returns.tolist() == [4.0, 6.0]  # 2 + ½ 8, and 1 + ½ 6; the 9 is within the episode
@@ -30,12 +25,6 @@ def test_a_truncated_episode_bootstraps_from_its_last_page():
         episodes(2), floats(1, 2), floats(0, 8), floats(0, 0), floats(1, 1), discount=0.5
     )
     assert returns.tolist() == [4.0, 6.0]
-
-
-def test_the_return_of_one_step_is_its_reward_and_the_next_value():
-    one = episodes(1)
-    assert monte_carlo(one, floats(3), floats(0), discount=0.9).tolist() == [3.0]
-    assert retrace(one, floats(3), floats(2), floats(7), floats(1), discount=0.5).tolist() == [4.0]
 
 
 def test_retrace_corrects_the_next_value_in_proportion_to_the_trace_coefficient():
@@ -59,23 +48,6 @@ def test_a_recorded_probability_of_zero_gives_lambda_unless_the_policy_has_zero_
     trust = trace_coefficients(floats(1.0, 0.5), floats(1.0, 0.0), trace=1.0)
     returns = retrace(episodes(2), floats(0, 4), floats(3, 0), floats(0, 1), trust, discount=1.0)
     assert returns.tolist() == [6.0, 4.0]
-
-
-def test_lambda_0_is_the_target_of_one_step_expected_sarsa():
-    rewards = floats(1, 2, 4)
-    value = floats(6, 10, 0)
-    trust = trace_coefficients(floats(1, 1, 1), floats(0.5, 0.5, 0.5), trace=0.0)
-    returns = retrace(episodes(3), rewards, value, floats(5, 5, 5), trust, discount=0.5)
-    assert returns.tolist() == (rewards + 0.5 * value).tolist() == [4.0, 7.0, 4.0]
-
-
-def test_on_policy_lambda_1_is_monte_carlo_if_the_value_is_that_of_the_taken_action():
-    rewards = floats(1, 2, 4)
-    q = floats(3, 5, 7)
-    value = np.append(q[1:], 0)  # V(s') = Q(s', a') if the policy always takes a'
-    trust = trace_coefficients(floats(1, 1, 1), floats(1, 1, 1), 1.0)
-    returns = retrace(episodes(3), rewards, value, q, trust, discount=0.5)
-    assert returns == pytest.approx(monte_carlo(episodes(3), rewards, floats(0, 0, 0), 0.5))
 
 
 def test_no_steps_have_no_returns():

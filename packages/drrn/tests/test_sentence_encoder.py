@@ -1,19 +1,23 @@
-"""Sentence encoders: each text is encoded once; invalid vectors are rejected."""
+"""Sentence encoders: each text is encoded once; models in folders; invalid vectors are rejected."""
 
+import hashlib
 import sys
-import types
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import drrn
-from drrn.models.encoders.text_vectors import SentenceTexts
+from drrn import sentences
 from drrn.sentences import open_sentences
-from drrn.text import Store
 from tests.commands import main
 from tests.runs import resume_command, train
 from tests.trainings import SMALL as SMALL_TRAINING
+from textgames.files import home
+
+CACHE = home() / "encoders"  # before a test sets another home
+SOURCE = "packages.drrn.tests.test_sentence_encoder:"
 
 CALLS: list[str] = []
 
@@ -48,7 +52,7 @@ def test_the_function_gets_each_text_once(fork):
     settings: dict[str, Any] = {
         **SMALL_TRAINING,
         "encoder": "sentence",
-        "sentences": "packages.drrn.tests.test_sentence_encoder:count_letters",
+        "sentences": f"{SOURCE}count_letters",
     }
     trainer = drrn.trainer(fork, paper=True, **settings)
     list(trainer.train())
@@ -68,6 +72,7 @@ def open_trusted(name):
         ("flat", "returned an array"),
         ("too_few", "returned an array"),
         ("infinite", "not finite"),
+        ("uneven", r"\[2, 4\] instead of \[2, 3\]"),
         ("failing", "KeyError"),
         ("CALLS", "must be a function"),
         ("nowhere", "has no nowhere"),
@@ -75,13 +80,7 @@ def open_trusted(name):
 )
 def test_a_function_that_returns_invalid_vectors_is_rejected(name, why):
     with pytest.raises(drrn.InputError, match=why):
-        open_trusted(f"packages.drrn.tests.test_sentence_encoder:{name}")
-
-
-def test_vectors_of_another_width_are_rejected():
-    encode = open_trusted("packages.drrn.tests.test_sentence_encoder:uneven")
-    with pytest.raises(drrn.InputError, match="3 numbers before, and now of 4"):
-        encode(["One.", "Two."])
+        open_trusted(f"{SOURCE}{name}")(["One.", "Two."])
 
 
 def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
@@ -90,16 +89,14 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
     with pytest.raises(drrn.InputError, match=r"pip install sentence-transformers"):
         open_sentences(str(tmp_path))
 
-    class SentenceTransformer:
-        def __init__(self, folder, device, model_kwargs):
-            self.folder = folder
-
-        def encode(self, texts, show_progress_bar):
-            return np.ones((len(texts), 7), np.float32)
-
-    fake = types.SimpleNamespace(SentenceTransformer=SentenceTransformer)
+    fake = mock.Mock()
+    fake.SentenceTransformer().encode = lambda texts, **_: np.ones((len(texts), 7))
     monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
     assert open_sentences(str(tmp_path)).dimensions == 7
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    sentences._open_model.cache_clear()
+    with pytest.raises(drrn.InputError, match=r"no \.safetensors"):  # a pickle can run code
+        open_sentences(str(tmp_path))
     with pytest.raises(drrn.InputError, match="or give a folder or module:function"):
         open_sentences(str(tmp_path / "nowhere"))
 
@@ -108,7 +105,7 @@ def test_the_encoder_and_its_source_need_each_other(fork):
     with pytest.raises(drrn.InputError, match="set sentences to"):
         drrn.trainer(fork, paper=True, encoder="sentence")
     with pytest.raises(drrn.InputError, match="has an effect only with recall or encoder sentence"):
-        source = "packages.drrn.tests.test_sentence_encoder:count_letters"
+        source = f"{SOURCE}count_letters"
         drrn.trainer(fork, paper=True, sentences=source, recall=False)
 
 
@@ -123,26 +120,42 @@ def test_a_resumed_run_imports_the_function(tale, import_folder, capsys):
     assert "Go out." in capsys.readouterr().out
 
 
-def unit_vector(text):
-    """Return the vector of `count_letters` scaled to length 1."""
-    vector = count_letters([text])[0]
-    CALLS.pop()
-    return vector / np.linalg.norm(vector)
+def test_a_run_refuses_another_sentence_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
+    models = {name: tmp_path / "encoders" / name for name in ("one", "two")}
+    for name, folder in models.items():
+        folder.mkdir(parents=True)
+        (folder / "file").write_text(name)
+    monkeypatch.setattr(
+        sentences, "_open_folder", lambda folder: lambda texts: [[1.0]] * len(texts)
+    )
+    small: dict[str, Any] = {"rounds": 1, "episodes_per_round": 2, "replicas": 1, "updates": 1}
+    trainer = drrn.trainer("long-watch", sentences="one+two", evaluation_episodes=1, **small)
+    digests = [hashlib.sha256(name.encode()).hexdigest() for name in models]
+    assert trainer.config()["sentences"] == {"sha256": "+".join(digests)}
+    list(trainer.train())
+    trainer.save(run := tmp_path / "run")
+    assert drrn.load(run).recall and drrn.resume(run).round == 1
+    (models["two"] / "file").write_text("new")
+    sentences._open_model.cache_clear()
+    for opens in (drrn.load, drrn.resume):
+        with pytest.raises(drrn.InputError, match=r"one\+two: not the sentence model"):
+            opens(run)
 
 
-def test_texts_beyond_the_size_of_the_cache_are_still_encoded_once(monkeypatch):
-    monkeypatch.setattr(SentenceTexts, "most_recent", 10)
-    CALLS.clear()
-    texts = SentenceTexts(open_trusted("packages.drrn.tests.test_sentence_encoder:count_letters"))
-    states, actions = Store.of_words(keep_texts=True).sides.values()
-    for number in range(60):
-        table, rows = texts.rows_of(states, np.array([states.id(f"page {number}"), 0, -1]))
-        texts.rows_of(actions, np.array([actions.id("go on")]))
-        assert np.allclose(
-            table[rows], [unit_vector(f"page {number}"), unit_vector("page 0"), [0, 0, 0]]
-        )
-    assert len(CALLS) == 1 + 60 + 1  # the first is a trial
-    for number in range(60):  # questions are not stored
-        scratch = states.scratch()
-        texts.rows_of(scratch, np.array([scratch.id(f"question {number}")]))
-    assert len(texts._recent) <= 10
+PACKAGES = {
+    "all-minilm-l6": "sentence_transformers",
+    "paraphrase-minilm-l3": "onnxruntime",
+    "use-multilingual": "sentencepiece",
+}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_fetched_model_knows_paraphrases(name):
+    pytest.importorskip(PACKAGES[name])
+    if not (CACHE / name).is_dir():
+        pytest.skip(f"{name} is not in the cache; run scripts/encoders")
+    texts = ["Make tea.", "Say nothing.", "Light the big lamp."]
+    others = ["Brew yourself a hot drink.", "Remain silent.", "Shine the great signal."]
+    vectors = open_sentences(str(CACHE / name))
+    assert (vectors(texts) @ vectors(others).T).argmax(axis=1).tolist() == [0, 1, 2]

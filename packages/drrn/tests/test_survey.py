@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 from typing import Any
 
@@ -17,7 +16,6 @@ from drrn.runs.run import Run
 from drrn.settings import PAPER, STRONG
 from textgames.compiled.history import with_history
 from textgames.game.contract import Observation
-from textgames.progress import tracked
 
 UNUSUAL = {"alpha_relative": True, "advantages": True, "alpha_spread": True}
 # The settings that are expected for a diagnostic, other than those for its rewards.
@@ -44,11 +42,6 @@ LARGE = [pytest.param(name, marks=pytest.mark.full) for name in ("home-world", "
 @pytest.mark.parametrize("name", ["diagnostic:parser/1", *LARGE])
 def test_a_game_of_commands_that_mostly_do_nothing_is_a_parser_game(name):
     assert suggestions(survey(drrn.make(name))) == PARSER_GAME
-
-
-@pytest.mark.full
-def test_among_many_random_words_the_survey_selects_those_that_matter():
-    assert survey(drrn.make("diagnostic:noise/3")).words == ("feather", "lantern")
 
 
 @pytest.mark.parametrize(
@@ -162,11 +155,6 @@ def test_a_run_is_surveyed_once_and_remembers_its_words(tmp_path, monkeypatch):
     resumed = drrn.resume(tmp_path / "run", Noisy(1.0))
     assert resumed.store.states.vocabulary.spelled == ["blue", "green"]
     assert len(surveys) == 1
-
-
-def test_training_displays_the_progress_of_the_survey():
-    importlib.import_module("drrn.cli.train")
-    assert survey_module.track is tracked
 
 
 def test_the_sample_has_every_step_of_the_random_episodes():

@@ -29,12 +29,6 @@ def test_a_text_is_a_sequence_of_words_and_its_bag_counts_them():
     assert bag_of(lexicon, text) == {0: 2.0, 1: 1.0}
 
 
-def test_equal_texts_have_the_same_id():
-    lexicon = lexicon_of()
-    assert [lexicon.id("a b"), lexicon.id("b c"), lexicon.id("a b")] == [0, 1, 0]
-    assert len(lexicon) == 2
-
-
 def test_a_scratch_store_adds_no_words_and_does_not_change_its_parent():
     lexicon = lexicon_of("wait")
     parent = lexicon.id("wait")

@@ -1,22 +1,17 @@
 """Noise in texts: dropped and added words, blurred vectors; by hand, in a batch, in all texts."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 
-from drrn.learning.fast.return_learning import FastReturnLearning, Tower
-from drrn.learning.return_learning import ReturnLearning
-from drrn.learning.text_noise import Noise, noise_of, noisy
+from drrn.learning.fast.return_learning import Tower
+from drrn.learning.text_noise import Noise, noisy
 from drrn.models import Pages
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.vectors import BagAndVectors
-from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
 from tests.bags import bag_of
-from tests.episodes import return_learner, steps_of
 from tests.models import ACTIONS, STATES, model
 from tests.vector_files import vector_file
 
@@ -77,12 +72,6 @@ def test_added_words_are_at_the_end_of_their_text(lexicon):
     assert texts_of(thinned) == ["row row home", "wait", "home row row"]
 
 
-def test_a_thinned_lexicon_refers_to_the_whole_texts(lexicon):
-    texts = np.array([2, -1])
-    whole, ids = lexicon.thinned(texts, np.zeros(2, bool), NONE, NONE).whole
-    assert whole is lexicon and ids is texts
-
-
 # --- in a batch
 
 
@@ -140,23 +129,12 @@ def test_added_words_are_words_of_the_batch():
     assert {word for text in texts for word in text} <= set(" ".join(ACTIONS).split())
 
 
-@pytest.mark.parametrize(
-    ("states", "actions"),
-    [(Noise(drop=1.0), Noise()), (Noise(), Noise(drop=1.0))],
-    ids=["states", "actions"],
-)
-def test_in_a_shared_embedding_all_texts_have_the_larger_noise(states, actions):
-    altered, store = add_noise(model(shared=True), batch(), states, actions)
+def test_in_a_shared_embedding_all_texts_have_the_larger_noise():
+    altered, store = add_noise(model(shared=True), batch(), Noise(), Noise(drop=1.0))
     assert store.shared and set(texts_of(store.states)) == {""}
     assert np.array_equal(altered.actions < 0, batch().actions < 0)
     assert store.states.whole is not None
     assert np.array_equal(store.states.whole[1][altered.states], batch().states)
-
-
-def test_without_vectors_noise_has_no_blur():
-    shares = {"state_dropout": 0.1, "action_dropout": 0.3, "action_noise": 0.2}
-    settings = Settings.from_flat(learner="returns", **shares)
-    assert noise_of(settings) == (Noise(0.1), Noise(0.3, 0.2))
 
 
 def test_a_blurred_vector_keeps_its_length_and_an_unknown_text_is_zero(with_vectors):
@@ -204,16 +182,6 @@ def test_the_shares_of_dropped_and_added_words_are_those_of_the_noise():
     assert additions / words == pytest.approx(0.2, abs=0.03)
 
 
-def test_zero_noise_changes_nothing(with_vectors):
-    tower = Tower(with_vectors, "action")
-    tower.add_noise(Noise(), generators(2))
-    plain = tower.forward().clone()
-    tower.add_noise(Noise(0.5, 0.5, 1.0), generators(2))
-    assert not torch.allclose(tower.forward(), plain)
-    tower.add_noise(Noise(), generators(2))
-    assert torch.equal(tower.forward(), plain)
-
-
 def test_a_tower_of_some_texts_equals_that_of_all_texts():
     built = model(seeds=(0, 1))
     texts = np.array([[2], [0]])
@@ -251,31 +219,3 @@ def test_the_gradient_with_noise_is_the_derivative(with_vectors):
 
 
 # --- the effect of word dropout
-
-
-def change_without_a_word(built):
-    """Return how much Q of "go to the lamp" changes if one of its words is missing, at most."""
-    store = built.store.scratch()
-    texts = ["go to the lamp", "to the lamp", "go the lamp", "go to lamp", "go to the"]
-    state, actions = store.page(STATES[0], texts)
-    q = built.q(Pages(np.array([[state]]), np.array([[actions]]), store))[0, 0]
-    assert q[0] == pytest.approx(1.0, abs=0.6)  # with dropout, Q of the whole text overshoots
-    return float((q[1:] - q[0]).abs().max())
-
-
-@pytest.mark.parametrize(
-    "kind", [pytest.param(ReturnLearning, marks=pytest.mark.full), FastReturnLearning]
-)
-def test_word_dropout_reduces_the_effect_of_a_missing_word(kind):
-    episodes: list[Any] = [
-        ([(0, [0, 1, 2, 3], index, reward)], (2, []))
-        for index, reward in enumerate((-1.0, 1.0, -1.0, -1.0))
-    ]
-    changes = []
-    for share in (0.0, 0.4):
-        learning = return_learner(kind, model(), updates=200, action_dropout=share)
-        learning.observe(0, steps_of(*episodes))
-        learning.learn(generators(1))
-        changes.append(change_without_a_word(learning.model))
-    without, with_dropout = changes
-    assert with_dropout < 0.75 * without

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import drrn
-from tests.commands import main
 from tests.paper_games import PAPER_GAMES
 from tests.sample_games import Walk
 from tests.trainings import SMALL
@@ -84,9 +83,3 @@ def test_a_game_without_words_is_reported(model, caplog):
     sides = ["pages", "actions"] if model == "drrn" else []
     for side, message in zip(sides, messages, strict=True):
         assert f"signs: its {side} have no letters" in message
-
-
-def test_a_story_without_words_can_be_inspected(tmp_path, capsys):
-    (tmp_path / "signs.twee").write_text(":: Start\n*** [[->|End]] [[<-|End]]\n\n:: End\n!!!\n")
-    assert main(["inspect", str(tmp_path / "signs.twee")]) == 0
-    assert "2 distinct texts" in capsys.readouterr().out

@@ -1,14 +1,13 @@
-"""`drrn watch`: pages, options and keys."""
+"""`drrn watch`: pages and options."""
 
 import os
 import pty
 import sys
-import termios
 
 import pytest
 
 from drrn.cli import main
-from drrn.cli.watch import Keys, seconds_to_read
+from drrn.cli.watch import seconds_to_read
 from tests.runs import train
 from tests.stories import FORK, REWARDS
 
@@ -49,17 +48,11 @@ def test_seconds_to_read_grow_with_the_text():
     assert seconds_to_read("Three words only.") == 2 and seconds_to_read("word " * 100) == 25
 
 
-def test_keys_are_read_without_enter_and_the_terminal_is_restored(run, monkeypatch, capsys):
+def test_enter_shows_the_next_page_at_once(run, monkeypatch, capsys):
     master, slave = pty.openpty()
-    terminal = os.fdopen(slave)
-    before = termios.tcgetattr(terminal)
-    monkeypatch.setattr(sys, "stdin", terminal)
-    with Keys() as keys:
-        os.write(master, b"Q")
-        assert keys.wait(5) == "q" and keys.wait(0) == ""
-    assert termios.tcgetattr(terminal) == before
-    os.write(master, b"q")
-    assert main(["watch", str(run), "--seed", "1", "--seconds", "1", "--episodes", "2"]) == 0
-    assert "→" not in capsys.readouterr().out
-    terminal.close()
+    with os.fdopen(slave) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        os.write(master, b"\n" * 20)
+        assert main(["watch", str(run), "--seed", "1", "--seconds", "600", "--episodes", "2"]) == 0
+    assert capsys.readouterr().out.count("The end") == 2
     os.close(master)

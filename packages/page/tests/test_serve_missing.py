@@ -11,7 +11,7 @@ from tests.stories import FORK, REWARDS
 
 pytest.importorskip("starlette")
 
-AGENT = ("drrn.runs", "drrn.playing", "drrn.learning", "drrn.models", "drrn.settings", "drrn.arena")
+AGENT = ("drrn.runs", "drrn.playing", "drrn.learning", "drrn.models", "drrn.settings")
 BLOCK = """
 import sys
 

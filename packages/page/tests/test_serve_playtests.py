@@ -157,14 +157,14 @@ def test_the_page_shows_the_numbers_of_the_commands(tmp_path, monkeypatch, capsy
     test = json.loads(capsys.readouterr().out)
     assert data["report"]["exact"]
     # what depends on time, and the path of the file
-    different = {"seconds", "games", "searching_games", "cut_short", "source"}
+    different = {"seconds", "games", "searching_games", "source"}
     assert without(data["report"], different) == without(test, different)
     main(["inspect", "long-watch", "--json"])
     inspection = json.loads(capsys.readouterr().out)
     # the page does not compute the highest returns
     for play in (inspection["best"], page_findings["best"]):
         play.pop("returns")
-    different = {"seconds", "source", "memoryless"}
+    different = {"seconds", "source"}
     assert without(page_findings, different) == without(inspection, different)
     for name in ("random", "best"):
         score = inspection[name]["final_reward"]["mean"]

@@ -1,7 +1,6 @@
 """The routes of the page's API: games, play, play-tests, training, scores."""
 
 import asyncio
-import contextlib
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -262,20 +261,8 @@ def _record_score(session: Session, player: str) -> None:
     try:
         scores.append(scores.scores_file(), score)
         session.recorded = True
-        if not session.undone:
-            _save_for_arena(session, player)
     except Exception as error:  # the game is over anyway
         http.log.error("a game of %s was not saved: %s", player, error)
-
-
-def _save_for_arena(session: Session, player: str) -> None:
-    """Let `drrn arena` play what the person played, if the agent is installed."""
-    with contextlib.suppress(ImportError):
-        from drrn.arena.players import PersonGame, save_game
-
-        entry = session.entry
-        choices = session.choices
-        save_game(PersonGame(player, entry.name, entry.spec.source, session.seed, choices))
 
 
 # --- play-tests: one for each game

@@ -81,7 +81,6 @@ def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
         record = LearningRecord.of(run.learning(), trainer.round)
         for finished in run.train(trainer, record=record):
             print(f"round {finished.number} of {settings.rounds}", flush=True)
-        run.write_card()
 
 
 def _new_trainer(request: dict[str, Any], progress: Callable[[int], None]) -> Trainer:

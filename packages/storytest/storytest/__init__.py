@@ -24,7 +24,7 @@ def test(story: Any, **options: Any) -> Findings:
     Example:
         >>> findings = storytest.test("my-story.html", seconds=10)
         >>> for problem in findings.problems:
-        ...     print(problem.passage, problem.what)
+        ...     print(problem.passage, problem.text)
     """
     from storytest.playtest.playtest import StoryTest
     from textgames.openers import make

@@ -78,6 +78,7 @@ class AuthoredGame(SeededGame):
         self.variable_uses: Mapping[str, tuple[Collection[str], Collection[str]]] = {}
         # Links that are not actions, by passage and target, with the reason.
         self.left_out: Mapping[tuple[str, str], str] = {}
+        self.skipped: Sequence[str] = ()  # what is not played as in a browser, one line each
         self.asked: Collection[str] = ()  # variables that the player is asked to type in
         self.errors: list[str] = []  # of the engine so far, if they belong to no passage
 
@@ -88,10 +89,6 @@ class AuthoredGame(SeededGame):
     @abstractmethod
     def face_at(self, state: Any) -> Face:
         """What a state shows and pays."""
-
-    def tracks(self, variable: str, passages: Collection[str]) -> bool:
-        """Whether a variable keeps its value of this game on all pages of some passages."""
-        return True
 
     def look(self, state: Any) -> Observation:
         face = self.face_at(state)
@@ -117,6 +114,11 @@ class AuthoredGame(SeededGame):
             digest.update(repr((passage.name, passage.text, passage.tags)).encode())
         digest.update(repr((self.story.start, values)).encode())
         return digest.hexdigest()
+
+    @property
+    def edition(self) -> str:
+        """What the fingerprint does not cover and a player sees."""
+        return repr(sorted(self.paraphrases.items()))
 
     @property
     def problems(self) -> Sequence[Problem]:

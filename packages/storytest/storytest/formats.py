@@ -5,10 +5,10 @@ Its members are JSON; JavaScript functions may follow them. Installed formats ar
 folder. Publishing writes a story as the page that Twine would write.
 """
 
+import contextlib
 import hashlib
 import html
 import json
-import os
 import re
 import uuid
 from collections.abc import Mapping
@@ -32,7 +32,6 @@ NAME = re.compile(r"[^\W_](?:[\w .+'-]{0,60}\w)?")
 STORY_DATA = "{{STORY_DATA}}"
 UNTITLED = "Untitled Story"
 FILE_NAME = "format.js"  # as Twine and Tweego name it
-LIBRARY_FILE = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
 TITLES = {title.lower(): title for title in TWINE_2}
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
 HOW = f"{packages.HOW} (find its format.js on the web site of the format)"
@@ -43,9 +42,6 @@ PLACEHOLDER = re.compile(r"\{\{STORY_(NAME|DATA)\}\}")
 METADATA = frozenset("StoryTitle StoryData StorySettings StoryIncludes".split())
 NO_DATA_TAGS = frozenset(("script", "stylesheet", "Twine.private"))
 
-
-# What was done with a file, and its format; None: the file was skipped.
-Addition = tuple["StoryFormat | None", str]
 
 # --- files
 
@@ -65,6 +61,11 @@ class StoryFormat:
     def key(self) -> str:
         """The name in stories and file names: lower case, joined by hyphens."""
         return slug(self.name, plain=True)
+
+    @property
+    def path(self) -> Path:
+        """Where it is stored in the home folder."""
+        return formats_folder() / f"{self.key}_{self.version}.js"
 
 
 def read_format(path: Path) -> StoryFormat:
@@ -103,10 +104,8 @@ def _members(text: str, position: int) -> dict[str, Any]:
 def _fault(story_format: StoryFormat, members: dict[str, Any]) -> str:
     name = story_format.name
     version = story_format.version
-    if not NAME.fullmatch(name) or not story_format.key:
-        return f"the name of the story format is {name[:60]!r}; it must be a few plain words"
-    if not VERSION.fullmatch(version):
-        return f'{name} has the version {version[:40]!r}; it must look like "3.3.9"'
+    if not (NAME.fullmatch(name) and story_format.key and VERSION.fullmatch(version)):
+        return f"{name[:60]!r}, version {version[:40]!r}: no name or no version such as 3.3.9"
     if members.get("proofing") is True:
         return f"{story_format} is a proofing format, which prints stories and cannot play them"
     if STORY_DATA not in story_format.source:
@@ -117,52 +116,25 @@ def _fault(story_format: StoryFormat, members: dict[str, Any]) -> str:
 # --- the library
 
 
-@dataclass(frozen=True)
-class LibraryFormat:
-    """A format's file in the home folder, as its file name describes it."""
-
-    key: str
-    version: str
-    path: Path
-
-    @property
-    def order(self) -> tuple[tuple[int, ...], bool, str]:
-        """Sorts versions. A release comes after its previews."""
-        match = re.fullmatch(r"([\d.]*\d)(.*)", self.version, re.S)
-        assert match is not None
-        numbers = tuple(int(number) for number in match[1].split(".") if number)
-        return numbers, not match[2].startswith("-"), match[2]
-
-    def read(self) -> StoryFormat:
-        story_format = read_format(self.path)
-        if (story_format.key, story_format.version) != (self.key, self.version):
-            cure = "unlike its name; delete it and add it again"
-            raise InputError(f"{self.path}: contains {story_format}, {cure}")
-        return story_format
-
-
 def formats_folder() -> Path:
     return home() / "formats"
 
 
-def library_formats() -> list[LibraryFormat]:
-    """The formats that were added, by name and version."""
-    folder = formats_folder()
+def library_formats() -> list[StoryFormat]:
+    """The formats that were added, by name and version. A damaged file is not one of them."""
     formats = []
-    for path in folder.iterdir() if folder.is_dir() else ():
-        match = LIBRARY_FILE.fullmatch(path.name)
-        if match and path.is_file():
-            formats.append(LibraryFormat(match[1], match[2], path))
-    return sorted(formats, key=lambda one: (one.key, one.order))
+    for path in sorted(formats_folder().glob("*_*.js")):
+        with contextlib.suppress(InputError):
+            formats.append(read_format(path))
+    return sorted(formats, key=lambda one: (one.key, packages.numbers(one.version)))
 
 
 def format_for(story: Story) -> StoryFormat:
     """The format of a story in its version, or else a newer one.
 
     That is the newest release of that minor version, or of the next newer one. A story that names
-    no version gets the newest one. An older
-    one lacks macros and a much newer one lacks functions that were removed, so that they would
-    report errors that the story does not have.
+    no version gets the newest one. An older one lacks macros and a much newer one lacks functions
+    that were removed, so that they would report errors that the story does not have.
     """
     key, version = wanted_format(story)
     formats = [one for one in library_formats() if one.key == key]
@@ -174,10 +146,10 @@ def format_for(story: Story) -> StoryFormat:
         command = packages.command_for(key, version) or HOW
         raise InputError(f"{story.source}: {cause}; add it with {command}")
     if version.count("."):
-        next_minor = near[0].order[0][:2]
-        near = [one for one in near if one.order[0][:2] == next_minor]
+        next_minor = packages.numbers(near[0].version)[:2]
+        near = [one for one in near if packages.numbers(one.version)[:2] == next_minor]
     same = [one for one in near if one.version == version]
-    return (same or near)[-1].read()
+    return (same or near)[-1]
 
 
 def wanted_format(story: Story) -> tuple[str, str]:
@@ -197,49 +169,26 @@ def wanted_format(story: Story) -> tuple[str, str]:
     return key, story.format_version
 
 
-def add_formats(path: Path, *, replace: bool = False) -> list[Addition]:
-    """Add the format in a file, or every format below a folder."""
-    if not path.is_dir():
-        return [_add(read_bytes(path, LARGEST_FORMAT), str(path), replace)]
-    additions: list[Addition] = []
-    for file in format_files(path):
+def add_formats(path: Path) -> list[StoryFormat]:
+    """Add the format in a file, or every usable format below a folder."""
+    added = []
+    errors = []
+    for file in sorted(path.rglob(FILE_NAME)) if path.is_dir() else [path]:
         try:
-            additions.append(_add(read_bytes(file, LARGEST_FORMAT), str(file), replace))
-        except InputError as error:
-            additions.append((None, str(error)))
-    if not additions:
-        cure = "name Twine's folder story-formats"
-        raise InputError(f"{path}: no {FILE_NAME} in this folder or its subfolders; {cure}")
-    return additions
+            added.append(add_format(read_bytes(file, LARGEST_FORMAT), str(file)))
+        except InputError as error:  # such as a proofing format
+            errors.append(str(error))
+    if not added:
+        cause = f"{path}: no {FILE_NAME} in this folder; name Twine's folder story-formats"
+        raise InputError("; ".join(errors) or cause)
+    return added
 
 
-def format_files(folder: Path, most: int = 20_000) -> list[Path]:
-    paths: list[Path] = []
-    for number, (parent, folders, files) in enumerate(os.walk(folder)):
-        if number >= most:
-            cure = "name the one that contains the formats"
-            raise InputError(f"{folder}: more than {most:,} folders; {cure}")
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths += [Path(parent, name) for name in files if name == FILE_NAME]
-    return sorted(paths)
-
-
-def fetch_format(download: packages.Download, *, replace: bool = False) -> Addition:
-    """Add a format from a package of npm."""
-    return _add(download.fetch(), str(download), replace)
-
-
-def _add(data: bytes, source: str, replace: bool) -> Addition:
+def add_format(data: bytes, source: str) -> StoryFormat:
+    """Store a format, in place of an earlier file of its version."""
     story_format = format_in(decode(data, source, UTF8), source)
-    target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
-    before = read_bytes(target, LARGEST_FORMAT) if target.exists() else None
-    if before == data:
-        return story_format, "already added"
-    if before is not None and not replace:
-        cause = f"another file of {story_format} is installed as {target}"
-        raise InputError(f"{source}: {cause}; to use this one instead, add --replace")
-    write(target, data)
-    return story_format, "added" if before is None else "replaced"
+    write(story_format.path, data)
+    return story_format
 
 
 # --- publishing
@@ -282,17 +231,12 @@ def story_data(story: Story, story_format: StoryFormat) -> str:
         "format-version": story_format.version,
         "ifid": ifid(story),
         "options": "",
-        "tags": "",
-        "zoom": story.data.get("zoom", 1),
     }
     style = _joined(story, "stylesheet", "</style")
     script = _joined(story, "script", "</script")
     style_type = 'role="stylesheet" id="twine-user-stylesheet" type="text/twine-css"'
     script_type = 'role="script" id="twine-user-script" type="text/twine-javascript"'
     elements = [f"<style {style_type}>{style}</style>", f"<script {script_type}>{script}</script>"]
-    colours = story.data.get("tag-colors")
-    for name, colour in colours.items() if isinstance(colours, dict) else ():
-        elements.append(_element("tw-tag", {"name": name, "color": colour}))
     elements += [_passage_element(numbers[passage.name], passage) for passage in passages]
     return f"<tw-storydata{_written(attributes)} hidden>{''.join(elements)}</tw-storydata>"
 
@@ -314,19 +258,8 @@ def _joined(story: Story, tag: str, closing: str) -> str:
 
 
 def _passage_element(number: int, passage: Passage) -> str:
-    row, column = divmod(number - 1, 10)  # position in Twine's editor
-    attributes = {
-        "pid": number,
-        "name": passage.name,
-        "tags": " ".join(passage.tags),
-        "position": f"{100 + 125 * column},{100 + 125 * row}",
-        "size": "100,100",
-    }
-    return _element("tw-passagedata", attributes, passage.text)
-
-
-def _element(name: str, attributes: Mapping[str, Any], text: str = "") -> str:
-    return f"<{name}{_written(attributes)}>{html.escape(text)}</{name}>"
+    attributes = {"pid": number, "name": passage.name, "tags": " ".join(passage.tags)}
+    return f"<tw-passagedata{_written(attributes)}>{html.escape(passage.text)}</tw-passagedata>"
 
 
 def _written(attributes: Mapping[str, Any]) -> str:

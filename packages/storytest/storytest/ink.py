@@ -1,8 +1,7 @@
 """Ink as a game, played by PyPI's `bink`: source, compiled JSON, and Inky's export for the web.
 
 Source is compiled by inkjs in V8. RANDOM, LIST_RANDOM and shuffles are rewritten as calls of this
-module, so that their outcomes can be listed. A story with SEED_RANDOM keeps Ink's own random
-generator, whose seed is part of the state. Each episode gets a seed from the game's generator.
+module, so that their outcomes can be listed. SEED_RANDOM has no effect.
 """
 
 import contextlib
@@ -35,7 +34,6 @@ SOURCE_SUFFIXES = (".ink", ".ink2")
 EXPORT = re.compile(r"\s*(?:(?:var|let|const)\s+)?storyContent\s*=\s*")  # of Inky, for the web
 FAULT = re.compile(r"(?:ERROR|RUNTIME ERROR): (?:'([^']*)' )?line (\d+): (.*)", re.S)
 OPENING = "(opening)"  # the name of the content before the first knot
-SEED_COMMAND = "srnd"  # SEED_RANDOM
 # Calls in place of RANDOM, LIST_RANDOM and the next index of a shuffle, by command.
 DRAWS = {"rnd": "drrn random", "lrnd": "drrn item", "seq": "drrn shuffle"}
 TURN_COMMANDS = frozenset(("turn", "turns", "readc"))
@@ -56,7 +54,6 @@ class InkFile:
     variables: tuple[str, ...]
     uncounted: frozenset[str]  # knots whose visits the story itself never reads
     sequences: Mapping[str, tuple[int, str]]  # size and command of alternatives, by path
-    has_seed: bool  # whether the story seeds Ink's random generator
     reads_turns: bool  # whether the story reads the number of turns
     links: Mapping[str, frozenset[str]]  # knots and stitches that each one diverts to
     uses: Mapping[str, tuple[set[str], set[str]]]  # variables that each one reads, and sets
@@ -182,16 +179,13 @@ def _ink_file(table: dict[str, Any], source: str, lines: Mapping[str, int]) -> I
     uncounted = frozenset(name for name, knot in knots.items() if _count_visits(knot))
     _modernise_tags(root)
     sequences = dict(_sequences(root))
-    has_seed = SEED_COMMAND in commands
-    if not has_seed:
-        _rewrite_draws(root)
+    _rewrite_draws(root)
     return InkFile(
         text=json.dumps(table),
         story=Story(source, passages, title=titles[0] if titles else "", start=OPENING),
         variables=variables,
         uncounted=uncounted,
         sequences=sequences,
-        has_seed=has_seed,
         reads_turns=not TURN_COMMANDS.isdisjoint(commands),
         links=_links(sections),
         uses=_variable_uses(
@@ -328,8 +322,7 @@ def open_ink(
     if toml is not None:
         facts = Facts(written=set(ink.variables))
         check_rules(rules, Script(ink.story, {}, facts=facts), toml)
-    game_class = InkGame if ink.has_seed else EnumerableInkGame
-    return game_class(path.stem.removesuffix(".ink"), ink, rules, **options)
+    return InkGame(path.stem.removesuffix(".ink"), ink, rules, **options)
 
 
 @dataclass(frozen=True)
@@ -344,7 +337,7 @@ class InkPage:
     entered: tuple[str, ...] = field(compare=False)  # knots and stitches since the previous page
     shuffles: Mapping[int, tuple[int, ...]] = field(compare=False)  # picks, by shuffle
     errors: tuple[str, ...] = field(compare=False)  # of this page
-    key: str = ""  # only of stories whose outcomes can be listed
+    key: str = ""  # only if its outcomes are listed
 
 
 class InkGame(AuthoredGame):
@@ -375,16 +368,14 @@ class InkGame(AuthoredGame):
     def _start_runtime(self) -> None:
         runtime = require("bink.story", "bink")
         self._current: InkPage | None = None  # the page whose state the runtime is in
-        self._before: tuple[InkPage, int] | None = None  # the page before, and the choice there
         self._page_errors: list[str] = []
         with self._checked_runtime():
             self._runtime: Any = runtime.Story(self.ink.text)
-            if not self.ink.has_seed:
-                for name, function in zip(DRAWS.values(), self._draws(), strict=True):
-                    self._runtime.bind_external_function(name, function)
+            for name, function in zip(DRAWS.values(), self._draws(), strict=True):
+                self._runtime.bind_external_function(name, function)
             self._runtime.set_allow_external_function_fallbacks(True)
             self._runtime.set_error_handler(self._record_error)
-            self._first_state: dict[str, Any] = json.loads(self._runtime.save_state())
+            self._first_state: str = self._runtime.save_state()
             self._defaults = {f"${name}": self._variable(name) for name in self.ink.variables}
 
     @property
@@ -392,11 +383,6 @@ class InkGame(AuthoredGame):
         """A hash of the story and its rewards."""
         text = f"{self.ink.text}\n{super().fingerprint}"
         return hashlib.sha256(text.encode()).hexdigest()
-
-    @property
-    def edition(self) -> str:
-        """What the fingerprint does not cover and a player sees."""
-        return repr(sorted(self.paraphrases.items()))
 
     def position_at(self, state: InkPage) -> Position:
         cells = self._cells(json.loads(state.saved))
@@ -408,28 +394,11 @@ class InkGame(AuthoredGame):
 
     def _open(self) -> Observation:
         self._draw = self._random.randrange
-        self._before = None
-        return self._show(self._first_page(self._random.randrange(10**6)))
+        return self._show(self._first_page())
 
     def _take(self, option: int) -> Observation:
         self._draw = self._random.randrange
-        self._before = (self._state, option)
         return self._show(self._next_page(self._state, option))
-
-    def set_variables(self, values: Mapping[str, Value]) -> Observation:
-        """Repeat the last choice, with other values of variables."""
-        if self._before is None:
-            raise self._refusal("make a choice first; Ink cannot repeat its first page")
-        page, option = self._before
-        state = json.loads(page.saved)
-        old = state["variablesState"]
-        for name, value in values.items():
-            plain = name.lstrip("$")
-            if isinstance(old.get(plain), dict):
-                raise self._refusal(f"{plain} is a list or a knot, which cannot be changed here")
-            old[plain] = f"^{value}" if isinstance(value, str) else value
-        self._before = (replace(page, saved=json.dumps(state)), option)
-        return self._show(self._next_page(*self._before))
 
     def _draws(self) -> tuple[Callable[..., Any], ...]:
         def between(_: str, low: float, high: float) -> int:
@@ -450,11 +419,10 @@ class InkGame(AuthoredGame):
 
         return between, item, shuffle
 
-    def _first_page(self, seed: int) -> InkPage:
-        state = {**self._first_state, "storySeed": seed, "previousRandom": 0}
+    def _first_page(self) -> InkPage:
         self._shuffles = {}
         with self._checked_runtime():
-            self._runtime.load_state(json.dumps(state))
+            self._runtime.load_state(self._first_state)
             page = self._read_page(None)
         if not page.choices:
             cause = f" ({self.errors[-1]})" if self.errors else ""
@@ -564,12 +532,10 @@ class InkGame(AuthoredGame):
                 words = "its code fails, for example by a division by zero"
             raise self._refusal(f"the Ink runtime cannot play it: {words}") from error
 
-
-class EnumerableInkGame(InkGame):
-    """A story whose outcomes can be listed."""
+    # --- every outcome, for compiling
 
     def opening(self) -> Iterator[tuple[float, InkPage]]:
-        return self._every(lambda: self._first_page(0))
+        return self._every(self._first_page)
 
     def outcomes(self, state: InkPage, index: int) -> Iterator[tuple[float, InkPage]]:
         return self._every(lambda: self._next_page(state, index))

@@ -23,7 +23,6 @@ class Limits:
     # Of caches
     printed: int = 1_000  # texts with markup, of one <<print>>
     renderings: int = 200_000  # scenes and questions
-    views: int = 200_000
     saved_characters: int = 256 * 2**20  # states of engines
     # Of engines
     sessions: int = 5  # one more than games that play; each takes about 30 MB

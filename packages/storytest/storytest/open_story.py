@@ -7,7 +7,7 @@ from typing import Any
 
 from storytest.authored import HOSTED, NATIVE
 from storytest.formats import SCRIPT, format_for, publish, with_engine
-from storytest.hosted.browser import check_size, without_media
+from storytest.hosted.browser import check_size, outside_scripts, without_media
 from storytest.hosted.game import HostedGame
 from storytest.hosted.identity import Identity
 from storytest.hosted.session import Session
@@ -120,15 +120,10 @@ class _Opening:
         if data and not TWINE_2_END.search(text, data.end()):
             cause = "the file is truncated (no </tw-storydata>)"
             raise InputError(f"{source}: {cause}; download it again")
-        if len(text) <= LIMITS.passage_characters:
-            return read_twine_html(text, source)
-        light = without_media(text)
-        if SCRIPT.search(text):
-            check_size(light, source)
-        try:
-            return read_twine_html(text, source)
-        except InputError:
-            return read_twine_html(light, source)
+        if len(text) > LIMITS.passage_characters:
+            text = without_media(text)
+            check_size(text, source)
+        return read_twine_html(text, source)
 
     def _is_ours(self, script: Script) -> bool:
         """Whether our interpreter displays all pages like the engines of Twine 1."""
@@ -154,17 +149,19 @@ class _Opening:
         script.lenient = self.spec.lenient
         if self.toml:
             check_rules(self.rules, script, self.toml)
-        game = TwineGame(self.path.stem, script, self.rules, **self.options)
-        if self.spec.lenient:
-            game.note_empty_opening()
-        return game
+        return TwineGame(self.path.stem, script, self.rules, **self.options)
 
     def _hosted(self, story: Story) -> HostedGame:
         source = str(self.file)
+        skipped = []
         if self._is_page:
             page = with_engine(self._text, source)
+            skipped = [f"the script {name} is not loaded" for name in outside_scripts(page)]
         else:
-            page = publish(story, format_for(story))
+            story_format = format_for(story)
+            page = publish(story, story_format)
+            if story.format_version not in ("", story_format.version):
+                skipped = [f"{story_format} plays it, not {story.format_version}"]
         identity = Identity(story, twine1=not story.format and "<tw-storydata" not in page)
         facts = Facts(written=set(identity.variables))
         script = Script(story, dict(self.rules.inputs), facts=facts)
@@ -178,7 +175,9 @@ class _Opening:
         identity.keep(facts.read)
         stage = Stage(lambda: Session(page, answers=script.answers), identity, source)
         name = self.path.stem
-        return HostedGame(name, stage, script, self.rules, page=page, **self.options)
+        game = HostedGame(name, stage, script, self.rules, page=page, **self.options)
+        game.skipped = skipped
+        return game
 
 
 def _absolute_path(name: str) -> str:

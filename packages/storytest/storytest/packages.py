@@ -15,13 +15,12 @@ from functools import cache
 from pathlib import Path
 
 from textgames.errors import InputError, did_you_mean
-from textgames.files import home, read_bytes, read_toml, write
+from textgames.files import home, read_bytes, read_toml
 
 INK = "ink"
 COMMAND = "storytest formats add"
 HOW = f"{COMMAND} FILE_OR_FOLDER"
 MAX_BYTES = 32 * 2**20
-INSTALL = {"npm": "Node.js, which has npm", "git": "git"}
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,6 @@ class Download:
 
     def __str__(self) -> str:
         return f"{self.name} {self.version} from {self.package or self.repository}"
-
-    @property
-    def order(self) -> list[int]:
-        return _numbers(self.version)
 
     @property
     def compiler(self) -> Path:
@@ -61,22 +56,21 @@ class Download:
 
     def _from_npm(self, folder: str) -> bytes:
         self._run(folder, "npm", "pack", self.package, "--ignore-scripts", "--silent")
-        archive = next(Path(folder).glob("*.tgz"), Path(folder, "package.tgz"))
-        with tarfile.open(archive) as files:
+        with tarfile.open(next(Path(folder).glob("*.tgz"), Path(folder, "none"))) as files:
             file = files.extractfile(f"package/{self.path}")
             return file.read(MAX_BYTES) if file else b""
 
     def _from_git(self, folder: str) -> bytes:
         self._run(folder, "git", "init", "--quiet")
-        self._run(folder, "git", "remote", "add", "origin", f"https://{self.repository}")
+        address = f"https://{self.repository}"
         partial = ("--quiet", "--depth=1", "--filter=blob:none")
-        self._run(folder, "git", "fetch", *partial, "origin", self.commit)
+        self._run(folder, "git", "fetch", *partial, address, self.commit)
         return self._run(folder, "git", "show", f"{self.commit}:{self.path}")
 
     def _run(self, folder: str, program: str, *arguments: str, seconds: int = 180) -> bytes:
         command = shutil.which(program)
         if command is None:
-            cause = f"{program} is not installed; install {INSTALL[program]}"
+            cause = f"{program} is not installed; install it"
             raise InputError(f"{self}: {cause}, and run this command again")
         return subprocess.run(
             [command, *arguments], cwd=folder, check=True, capture_output=True, timeout=seconds
@@ -93,7 +87,7 @@ def _downloads() -> dict[str, list[Download]]:
                 file = Download(name, version, sha256, **{**source, "path": path})
                 files.setdefault(name, []).append(file)
     for versions in files.values():
-        versions.sort(key=lambda one: one.order, reverse=True)
+        versions.sort(key=lambda one: numbers(one.version), reverse=True)
     return files
 
 
@@ -104,10 +98,11 @@ def downloads_of(request: str) -> list[Download]:
     """
     name, _, version = request.lower().partition("@")
     files = _downloads().get(name, [])
-    prefix = _numbers(version)
-    near = [one for one in files if one.order[: len(prefix)] == prefix]
+    prefix = numbers(version)
+    near = [one for one in files if numbers(one.version)[: len(prefix)] == prefix]
     if near:
-        return [one for one in near if one.order[0] == near[0].order[0]]
+        major = numbers(near[0].version)[0]
+        return [one for one in near if numbers(one.version)[0] == major]
     if files:
         versions = ", ".join(dict.fromkeys(one.version for one in files))
         raise InputError(f"{request}: only {name} {versions} can be fetched; add its file: {HOW}")
@@ -126,18 +121,13 @@ def command_for(name: str, version: str = "") -> str | None:
 
 def plays(version: str, story_version: str) -> bool:
     """Whether a version of a format plays stories of another: its first two numbers suffice."""
-    has, needs = (_numbers(one)[:2] for one in (version, story_version))
+    has, needs = (numbers(one)[:2] for one in (version, story_version))
     return not needs or (has[:1] == needs[:1] and has >= needs)
 
 
-def _numbers(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", version)]
-
-
-def add_ink(download: Download) -> str:
-    """Fetch the Ink compiler, and return what was done."""
-    write(download.compiler, download.fetch())
-    return f"Ink compiler (inkjs {download.version}): added"
+def numbers(version: str) -> list[int]:
+    """The numbers of a version, to compare it with others."""
+    return [int(number) for number in re.findall(r"\d+", version.partition("-")[0])]
 
 
 def ink_compiler(source: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 import textgames
 from storytest.cli.annotate import annotation, explored
-from storytest.playtest.findings import ERROR, Issue
+from storytest.playtest.findings import ERROR, Problem
 from tests.commands import main
 from tests.stories import open_story
 
@@ -21,22 +21,6 @@ def test_annotate_lists_both_endings_of_one_passage_in_a_playable_toml(tmp_path)
     assert text.count("[[ending]]") == 2
     assert "You win this time." in text and "You lose it all." in text
     assert textgames.make(path.with_suffix(".toml")).reset(0).text == "Go."
-
-
-def test_a_rule_for_an_ending_of_several_lines_has_all_of_them(tmp_path):
-    path = tmp_path / "tale.twee"
-    ends = "<<if $w>>You come\nhome at last.<<else>>You are\nlost for good.<<endif>>"
-    path.write_text(
-        f":: Start\nGo.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{ends}\n", encoding="utf-8"
-    )
-    assert main(["annotate", str(path)]) == 0
-    toml = path.with_suffix(".toml")
-    text = toml.read_text(encoding="utf-8")
-    assert "# … You come home at last.\n" in text
-    toml.write_text(text.replace("reward = 0", "reward = 7"), encoding="utf-8")
-    game = textgames.make(toml)
-    game.reset(0)
-    assert game.step(0).reward == 7
 
 
 def test_numbers_in_a_text_do_not_split_an_ending(tmp_path):
@@ -75,7 +59,7 @@ def test_an_error_page_is_no_ending(tmp_path, monkeypatch):
     path.write_text(":: Start\n[[a|End]]\n[[b|Bad]]\n\n:: End\nHome.\n\n:: Bad\nOops.\n")
     game = open_story(path)
     findings = explored(game, 1_000, 1.0)
-    error = Issue("Bad", "shows an error", kind=ERROR)
+    error = Problem(ERROR, "shows an error", "Bad")
     text = annotation(game, replace(findings, dead_ends=[error]), "tale.twee")
     assert text.count("[[ending]]") == 1 and '"Bad"' not in text
 
@@ -92,9 +76,3 @@ def test_annotate_checks_its_output_before_it_explores(tmp_path, capsys, monkeyp
     out = tmp_path / "nowhere" / "a.toml"
     assert main(["annotate", "long-watch", "--out", str(out)]) == 2
     assert f"{out.parent} is not a folder" in capsys.readouterr().err
-
-
-def test_annotate_stops_after_its_seconds(tmp_path):
-    out = tmp_path / "a.toml"
-    assert main(["annotate", "night-market", "--out", str(out), "--seconds", "0.001"]) == 0
-    assert "Visited only" in out.read_text(encoding="utf-8")

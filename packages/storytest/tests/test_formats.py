@@ -4,37 +4,29 @@ import re
 
 import pytest
 
-from storytest import formats
 from storytest.formats import (
     StoryFormat,
     add_formats,
     format_for,
     format_in,
     formats_folder,
-    ifid,
     library_formats,
     publish,
-    read_format,
     story_data,
     wanted_format,
     with_engine,
 )
 from storytest.twine.reading import read_story, read_twee, read_twine_html
-from storytest.twine.rules import read_rules
 from tests.commands import main
-from tests.source_code import ROOT
 from tests.story_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
 from textgames.errors import InputError
 
-EXAMPLES = ROOT / "examples"
-OURS = ("lighthouse-garden", "last-tram")
 TWEE = """\
 :: StoryTitle
 Salt & "Pepper"
 
 :: StoryData
-{"ifid": "AAAA-1", "format": "Harlowe", "format-version": "3.1.0", "start": "Hall",
- "zoom": 2, "tag-colors": {"a": "red"}}
+{"ifid": "AAAA-1", "format": "Harlowe", "format-version": "3.1.0", "start": "Hall"}
 
 :: Looks [stylesheet]
 body > p { color: red } /* </style> */
@@ -85,13 +77,10 @@ def test_name_version_and_source_are_read_in_every_notation(text):
         ("", "not a story format of Twine 2"),
         ("console.log('storyFormat')", "not a story format of Twine 2"),
         (format_js()[:60], "damaged story format"),
-        (format_js(version=3), "damaged story format"),
-        ("window.storyFormat({a:" + "[" * 500_000, "damaged story format"),
         ("window.storyFormat({a:" + '{"a":' * 500_000, "damaged story format"),
-        ('window.storyFormat({"name": "A", [1]: 2})', "damaged story format"),
         ("window.storyFormat({})", "damaged story format"),
-        (format_js(version="new"), "Harlowe has the version 'new'"),
-        (format_js(name="../../etc/passwd"), "name of the story format is '../../etc/passwd'"),
+        (format_js(version="new"), "'Harlowe', version 'new'"),
+        (format_js(name="../../etc/passwd"), "'../../etc/passwd', version"),
         (format_js(proofing=True), "Harlowe 3.3.9 is a proofing format"),
         (format_js(source="<html></html>"), "its source lacks {{STORY_DATA}}"),
     ],
@@ -102,24 +91,10 @@ def test_a_file_that_is_not_a_format_is_rejected_in_one_sentence(text, sentence)
     assert str(error.value).startswith("format.js: ") and "\n" not in str(error.value)
 
 
-def test_a_huge_or_binary_file_is_rejected(tmp_path, monkeypatch):
-    path = tmp_path / "format.js"
-    path.write_bytes(b"\xff\xfe\x00\x01" * 10)
-    with pytest.raises(InputError, match="is not utf-8"):
-        read_format(path)
-    with path.open("wb") as file:
-        file.truncate(formats.LARGEST_FORMAT + 1)
-    with pytest.raises(InputError, match="bytes; the limit is"):
-        read_format(path)
-
-
 @pytest.mark.skipif(not REAL_FORMATS, reason=f"{SHARED_FORMATS} has no story formats")
 def test_the_real_formats_are_read_and_installed():
-    additions = add_formats(SHARED_FORMATS)
-    assert {what for _, what in additions} == {"added"}
-    assert len(additions) == len(REAL_FORMATS)
-    for entry in library_formats():
-        story_format = entry.read()
+    assert len(add_formats(SHARED_FORMATS)) == len(REAL_FORMATS)
+    for story_format in library_formats():
         assert story_format.source.lstrip().lower().startswith("<!doctype html>")
         assert "{{STORY_NAME}}" in story_format.source
         page = publish(read_twee(TWEE, "tale.twee"), story_format)
@@ -140,64 +115,28 @@ def test_several_versions_are_installed_and_listed(tmp_path, capsys):
     assert lines[1].endswith(str(formats_folder() / "harlowe_2.1.0.js"))
 
 
-def test_an_empty_list_names_the_command_that_adds_formats(capsys):
-    assert main(["formats"]) == 0
-    output = capsys.readouterr().out
-    assert "storytest formats add sugarcube" in output
+def test_a_folder_is_searched_and_a_format_that_cannot_play_is_left_out(tmp_path, capsys):
+    write_format(tmp_path / "one" / "er", "SugarCube", "2.37.3")
+    write_format(tmp_path / "one", "Paperthin", "1.0.0", proofing=True)
+    write_format(tmp_path / "other", "Paperthin", "1.0.0", proofing=True)
+    (tmp_path / "none").mkdir()
+    assert main(["formats", "add", str(tmp_path / "one")]) == 0
+    assert capsys.readouterr().out == "SugarCube 2.37.3: added\n"
+    assert main(["formats", "add", str(tmp_path / "other"), str(tmp_path / "none")]) == 2
+    error = capsys.readouterr().err
+    assert "Paperthin 1.0.0 is a proofing format" in error and "no format.js" in error
 
 
-def test_a_folder_is_searched_and_other_files_are_reported_as_skipped(tmp_path, capsys):
-    write_format(tmp_path / "deep" / "er", "SugarCube", "2.37.3")
-    write_format(tmp_path, "Paperthin", "1.0.0", proofing=True)
-    write_format(tmp_path / ".hidden", "Snowman", "2.0.0")
-    assert main(["formats", "add", str(tmp_path)]) == 0
-    output = capsys.readouterr()
-    assert output.out == "SugarCube 2.37.3: added\n"
-    assert "skipped:" in output.err and "Paperthin 1.0.0 is a proofing format" in output.err
-    assert [one.key for one in library_formats()] == ["sugarcube"]
-
-
-@pytest.mark.parametrize("proofing", [None, True])
-def test_a_folder_without_a_usable_format_is_an_error(tmp_path, capsys, proofing):
-    if proofing:
-        write_format(tmp_path / "in", proofing=proofing)
-    (tmp_path / "in").mkdir(exist_ok=True)
-    assert main(["formats", "add", str(tmp_path / "in")]) == 2
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"storytest: {tmp_path / 'in'}: ")
-    assert "none of its" in last or "no format.js" in last
-
-
-def test_the_search_of_a_folder_stops_at_a_number_of_folders(tmp_path):
-    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    with pytest.raises(InputError, match="more than 2 folders"):
-        formats.format_files(tmp_path, most=2)
-
-
-def test_another_file_of_the_same_version_needs_replace(tmp_path, capsys):
-    first = write_format(tmp_path / "one")
-    second = write_format(tmp_path / "two", source=f"<p>other</p>{PAGE}")
-    additions = add_formats(first) + add_formats(first)
-    assert [what for _, what in additions] == ["added", "already added"]
-    assert main(["formats", "add", str(second)]) == 2
-    assert "another file of Harlowe 3.3.9 is installed as" in capsys.readouterr().err
-    assert library_formats()[0].read().source == PAGE
-    assert main(["formats", "add", str(second), "--replace"]) == 0
-    assert library_formats()[0].read().source.startswith("<p>other</p>")
+def test_a_file_replaces_an_earlier_one_of_its_version_or_a_damaged_one(tmp_path, capsys):
+    add_formats(write_format(tmp_path / "one"))
+    add_formats(write_format(tmp_path / "two", source=f"<p>other</p>{PAGE}"))
+    (added,) = library_formats()
+    assert added.source.startswith("<p>other</p>")
+    added.path.write_text("gone")
+    assert library_formats() == []
+    add_formats(tmp_path / "one")
     assert [path.name for path in formats_folder().iterdir()] == ["harlowe_3.3.9.js"]
-
-
-def test_a_damaged_file_is_reported_and_the_others_are_listed(tmp_path, capsys):
-    add_formats(write_format(tmp_path, version="2.0.0"))
-    add_formats(write_format(tmp_path, version="3.0.0"))
-    (formats_folder() / "harlowe_2.0.0.js").write_text("gone")
-    (formats_folder() / "notes.txt").write_text("mine")
-    assert main(["formats"]) == 0
-    output = capsys.readouterr()
-    assert len(output.out.splitlines()) == 3 and "cannot be used" in output.err
-    (formats_folder() / "harlowe_2.0.0.js").write_text(format_js(version="2.1.0"))
-    with pytest.raises(InputError, match=r"contains Harlowe 2\.1\.0, unlike its name"):
-        library_formats()[0].read()
+    assert library_formats()[0].source == PAGE
 
 
 # Choice of a format for a story
@@ -268,21 +207,15 @@ def test_the_published_page_has_the_markup_of_twine():
     assert root is not None
     for part in ('startnode="2"', 'ifid="AAAA-1"', 'format-version="3.3.9"', 'format="Harlowe"'):
         assert part in root[0]
-    assert 'zoom="2"' in root[0] and " hidden" in root[0]
-    assert '<tw-passagedata pid="1" name="Kitchen" tags="warm dark"' in page
+    assert " hidden" in root[0]
+    assert '<tw-passagedata pid="1" name="Kitchen" tags="warm dark">' in page
     assert "A &lt;b&gt;pot&lt;/b&gt; &amp; a pan. {{STORY_NAME}}</tw-passagedata>" in page
-    assert '<tw-tag name="a" color="red"></tw-tag>' in page
     assert (
         'type="text/twine-javascript">window.say = "<\\/script>";\nwindow.more = 1 && 2;</script>'
         in page
     )
     assert 'type="text/twine-css">body > p { color: red } /* <\\/style> */</style>' in page
     assert "StoryData" not in page and page.count("</script>") == page.count("</style>") == 1
-
-
-def test_a_story_without_an_identifier_gets_the_same_one_each_time():
-    one, two = (read_twee(f":: Start\n{text}\n", "tale.twee") for text in ("Here.", "There."))
-    assert ifid(one) == ifid(one) != ifid(two) and re.fullmatch(r"[0-9A-F-]{36}", ifid(one))
 
 
 def test_an_archive_is_published_and_a_page_with_an_engine_is_unchanged(tmp_path):
@@ -332,15 +265,3 @@ def test_a_folder_of_two_stories_or_of_none_is_rejected(tmp_path):
 
 
 # Our example stories
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_our_stories_have_several_endings_and_a_reward_for_each(name):
-    rules = read_rules(EXAMPLES / f"{name}.toml")
-    assert rules.story is not None
-    story = read_story(rules.story)
-    endings = {passage.name for passage in story.pages.values() if "ending" in passage.tags}
-    assert {rule.condition.passage for rule in rules.endings} == endings and len(endings) >= 5
-    assert len({rule.reward for rule in rules.endings}) >= 4
-    source = "".join(passage.text for passage in story.passages.values())
-    assert all(f"${variable}" in source for variable in rules.inputs)

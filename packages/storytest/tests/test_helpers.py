@@ -10,9 +10,7 @@ from storytest.playtest.evidence import Evidence
 from storytest.playtest.helpers import Helper, Helpers
 from storytest.playtest.play import Games
 from storytest.playtest.playtest import StoryTest
-from tests.commands import main
-from tests.stories import FORK, open_hosted, open_story
-from tests.tiny_engine import tiny_story
+from tests.stories import FORK, open_story
 
 # The walk has no longest game, so its ways cannot all be followed.
 WALK = """\
@@ -47,11 +45,11 @@ def test_merged_games_are_those_of_one_process(walk):
     parts[0].merge(parts[1])
     assert sorted(parts[0].random.steps) == sorted(whole.random.steps)
     assert parts[0].passages.keys() == whole.passages.keys()
-    assert (parts[0].links, parts[0].visits) == (whole.links, whole.visits)
+    assert parts[0].links == whole.links
     assert parts[0].taken == whole.taken
     assert parts[0].always_set == whole.always_set
     assert parts[0].variables.keys() == whole.variables.keys()
-    assert sorted(parts[0].counts.words) == sorted(whole.counts.words)
+    assert sorted(parts[0].words) == sorted(whole.words)
     for key, page in whole.pages.items():
         assert parts[0].pages[key].visits == page.visits
         assert parts[0].pages[key].successors == page.successors
@@ -76,7 +74,7 @@ def test_two_processes_find_the_same_problems_as_one(walk):
 def test_processes_report_games_with_seeds_of_their_own(walk):
     helpers = Helpers(open_story(walk, shuffle=False, lenient=True), 2)
     helpers.start(Budget(clicks=300))
-    (evidence,) = helpers.finish()
+    (evidence,) = helpers.finish(60.0)
     assert evidence.random.games > 10
     seeds = [page.path.seed for page in evidence.pages.values() if page.path.seed is not None]
     assert seeds and all(seed % 2 == 1 for seed in seeds)
@@ -89,17 +87,6 @@ def test_a_process_that_fails_does_not_lose_the_report(walk):
     assert helpers.finish() == []
 
 
-@pytest.mark.full
-def test_a_story_that_loops_in_another_process_is_reported(tmp_path, home):
-    pages = {"Start": "A gate. [[In->In]] [[Off->End]]", "In": "{{(() => { for (;;); })()}}"}
-    path = tmp_path / "loop.html"
-    path.write_text(tiny_story({**pages, "End": "Home."}), encoding="utf-8")
-    game = open_hosted(path, shuffle=False)
-    findings = StoryTest(game, clicks=6, jobs=2).run()
-    game.close()
-    assert any("loops" in problem.text for problem in findings.problems)
-
-
 def test_games_that_no_file_describes_are_played_in_one_process():
     class Coin:
         name = "coin"
@@ -108,12 +95,15 @@ def test_games_that_no_file_describes_are_played_in_one_process():
     assert Helpers(textgames.make("long-watch"), 8).jobs == 8
 
 
-def test_a_helper_refuses_a_story_that_was_changed(walk):
+def test_a_helper_reports_after_ctrl_c_and_refuses_a_story_that_was_changed(walk, monkeypatch):
+    def interrupt(games, last):
+        if games.evidence.random.games == 3:
+            raise KeyboardInterrupt
+        games.play_random(last)
+
+    monkeypatch.setattr(Games, "play_next", interrupt)
     game = open_story(walk, lenient=True)
+    spec = textgames.openers.spec_for(walk, lenient=True)
+    assert Helper(spec, game.fingerprint, 1, 2).play(Budget(seconds=1e9)).random.games == 3
     with pytest.raises(textgames.InputError, match="changed during the test"):
-        Helper(textgames.openers.spec_for(walk, lenient=True), game.fingerprint + "x", 1, 2)
-
-
-def test_the_number_of_processes_must_be_positive(walk, capsys):
-    assert main(["test", str(walk), "--jobs", "0"]) == 2
-    assert "--jobs" in capsys.readouterr().err
+        Helper(spec, game.fingerprint + "x", 1, 2)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 
 import pytest
 
 import textgames
 from storytest.hosted import browser, session
-from tests.commands import main
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
 from textgames.errors import InputError
@@ -67,15 +65,11 @@ def hostile(script, passages=WALK):
     "script",
     [
         "for (;;);",
-        "eval('for (;;);')",
-        "new Function('for (;;);')()",
         "setTimeout(() => { for (;;); }, 100)",
         "(async () => { for (;;) await 0; })()",
-        "import('elsewhere').catch(() => { for (;;); })",
         "Object.defineProperty(story, 'state', { get() { for (;;); } })",
         "story.state = { get gold() { for (;;); } }",
         "Object.prototype.toJSON = () => { for (;;); }",
-        "while (confirm('Again?'));",
         "while (prompt('The password?') !== 'xyzzy');",
         "function f() { document.write('<script>f()<' + '/script>') } f()",
         "/^(a+)+$/.test('a'.repeat(40) + 'b')",
@@ -100,12 +94,10 @@ def test_the_error_for_a_click_that_loops_names_its_passage(half_a_second, open_
 
 TOLERATED = [
     "const again = () => { setTimeout(again); setTimeout(again); }; again()",
-    "const again = () => requestAnimationFrame(again); again()",
     "setInterval(() => document.body.setAttribute('data-time', Math.random()), 1)",
     "for (let i = 0; i < 1000; i++) { alert(i); confirm(i); prompt(i); print(); open('x'); close(); }",
     "for (let i = 0; i < 100; i++) document.body.appendChild(document.createElement('iframe')).src = 'file:///'",
     "throw null",
-    "throw Object.create(null)",
     "setTimeout(() => { throw Object.create(null) })",
     "setTimeout(() => { throw { get message() { throw this } } })",
     "(function deeper() { deeper() })()",
@@ -113,7 +105,6 @@ TOLERATED = [
     "Math.random = () => { for (;;); }",
     "story.state.itself = story.state",
     "let deep = story.state; for (let i = 0; i < 1e5; i++) deep = deep.next = {}",
-    "story.state.list = []; story.state.list.length = 2 ** 32 - 1",
     "story.state.odd = [NaN, Infinity, 10n, Symbol('x'), () => 1, new Date(NaN)]",
     "let e = document.body; for (let i = 0; i < 1e4; i++) e = e.appendChild(document.createElement('i'))",
 ]
@@ -141,24 +132,12 @@ def test_a_story_that_needs_too_much_memory_is_rejected(open_page, script):
     assert MEMORY in error_of(open_page(hostile(script)), steps=0)
 
 
-@pytest.mark.full
-def test_the_error_for_a_click_that_needs_too_much_memory_names_its_passage(open_page):
-    click = "const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))"
-    game = open_page(tiny_story({"Hall": f'A hall. <button onclick="{click}">press</button>'}))
-    error = error_of(game)
-    assert 'tale.html, after passage "Hall"' in error and MEMORY in error
-
-
 @pytest.mark.parametrize(
     "expression",
     [
-        "new Array(2 ** 32 - 1).fill(0)",
         "new Array(1e9).fill(0)",
         "Array.from({ length: 1e9 })",
-        "'x'.repeat(5e8).split('')",
         "[...'x'.repeat(5e8)]",
-        "'x'.padStart(5e8).split('')",
-        "new Array(1e9).toSorted()",
         "new Array(2 ** 32 - 1).reverse()",
         "(() => { let text = 'x'; for (;;) text += text; })()",
         "(() => { const kept = []; for (;;) kept.push(new Uint8Array(1e7)); })()",
@@ -170,11 +149,6 @@ def test_a_huge_allocation_is_a_script_error_and_the_process_continues(open_page
     game = open_page(hostile(expression))
     assert game.reset(0).text == "A hall."
     assert game.problems[0].what.partition(":")[0] in ("RangeError", "ReferenceError")
-
-
-def test_a_page_of_more_than_16_mb_is_not_read(open_page):
-    game = open_page(tiny_story({"Hall": "{{'x'.repeat(3e7)}}"}))
-    assert "larger than 16 MB: the page cannot be read" in error_of(game, steps=0)
 
 
 # Changed built-in functions
@@ -192,21 +166,15 @@ def test_a_page_of_more_than_16_mb_is_not_read(open_page):
             "Object.defineProperty(__drrn, 'result', { get: () => '[['.repeat(1e5), set() {} })",
             CHANGED,
         ),
-        (
-            "Object.defineProperty(__drrn, 'result', { get: () => '{\"failed\":', set() {} })",
-            CHANGED,
-        ),
         ("JSON.stringify = () => '{}'", CHANGED),
         ("JSON.stringify = () => '{\"passage\": 7}'", CHANGED),
         ("window.JSON = null", "never settles"),
         ("Array.prototype.push = () => { throw new Error('mine') }", "mine"),
-        ("Array.prototype[Symbol.iterator] = function* () {}", "cannot be read"),
         (
             "document.querySelector = () => { throw new Error('mine') }",
             "Error: mine: the page cannot be read",
         ),
         ("window.getComputedStyle = null", "cannot be read"),
-        ("document.documentElement.remove()", "cannot be read"),
         ("story.state = new Proxy({}, { ownKeys() { throw new Error('mine') } })", "mine"),
     ],
 )
@@ -214,10 +182,6 @@ def test_a_story_that_replaces_built_in_functions_is_rejected(
     half_a_second, open_page, script, message
 ):
     assert message in error_of(open_page(hostile(script)), steps=0)
-
-
-def test_an_endless_sequence_of_scripts_is_stopped(half_a_second, open_page):
-    assert "it loops" in error_of(open_page(hostile("__drrn.nextScript = () => '1'")), steps=0)
 
 
 # Pages without a playable story
@@ -230,10 +194,6 @@ def test_an_endless_sequence_of_scripts_is_stopped(half_a_second, open_page):
             tiny_story(WALK).replace("const data", "nothing.here(); const data"),
             f"{NOTHING} (its script threw: Reference",
         ),
-        (
-            tiny_story(WALK).replace("const data", "const const"),
-            f"{NOTHING} (its script threw: SyntaxError: ",
-        ),
         (tiny_story(WALK)[:-400], f"{NOTHING} (its script threw: SyntaxError: "),
         (tiny_story({"Hall": "", "Cave": ""}), NOTHING),
         (
@@ -241,7 +201,6 @@ def test_an_endless_sequence_of_scripts_is_stopped(half_a_second, open_page):
             f"{NOTHING}: it needs Engine.js, but other files are not read",
         ),
         (hostile("location.reload()"), "reloads itself at once"),
-        (hostile("addEventListener('load', () => location.reload())"), "reloads itself at once"),
         (hostile("location.href = 'https://story.example'"), "reloads itself at once"),
     ],
 )
@@ -262,35 +221,12 @@ def test_a_page_without_passages_is_rejected(open_page, page):
         open_page(page)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("command", "script", "message"),
-    [
-        (["inspect"], "for (;;);", "it loops"),
-        (["play", "--policy", "random"], "location.reload()", "reloads itself at once"),
-        (["train", "--matches"], "for (;;);", "it loops"),
-    ],
-)
-@pytest.mark.usefixtures("half_a_second", "working_folder")
-def test_every_command_reports_one_error(capsys, command, script, message):
-    Path("tale.html").write_text(hostile(script), encoding="utf-8")
-    assert main([command[0], "tale.html", *command[1:]]) == 2
-    error = capsys.readouterr().err.strip()
-    assert "tale.html, at its start: " in error and message in error
-    assert "\n" not in error
-
-
 # Unusual pages that can be played
 
 
 def test_links_without_words_are_named_after_their_target_and_web_links_are_ignored(open_page):
     text = 'Here. [[->Cave]] <button></button> <a href="https://story.example">away</a>'
     assert open_page(tiny_story({"Hall": text, "Cave": "A cave."})).reset(0).actions == ("Cave",)
-
-
-def test_a_page_of_three_thousand_links_is_read(open_page):
-    links = "".join(f"[[go {number}->Cave]] " for number in range(3_000))
-    assert len(open_page(tiny_story({"Hall": links, "Cave": "A cave."})).reset(0).actions) == 3_000
 
 
 def test_half_a_surrogate_pair_becomes_the_replacement_character(open_page):
@@ -308,7 +244,6 @@ PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
     "page",
     [
         tiny_story(WALK, style=f"b {{ background: url({PICTURE}) }}"),
-        tiny_story({**WALK, "Hall": WALK["Hall"] + f'<img src="{PICTURE}">'}),
         tiny_story({**WALK, "Song": PICTURE.replace("image/png", "audio/mpeg;codecs=mp3")}),
         tiny_story(
             WALK,
@@ -329,8 +264,7 @@ def test_a_page_that_is_too_large_is_rejected_before_it_is_read(open_page):
 
 
 @pytest.mark.parametrize(
-    "part",
-    ["<script ", "<script src= ", "<link rel= ", "a$", "data:image/png;", "<", "random()*", " "],
+    "part", ["<script src= ", "<link rel= ", "data:image/png;", "random()*", " "]
 )
 def test_preparing_a_page_takes_linear_time(part):
     assert "<body>" in browser.prepare("<body>" + part * 200_000)

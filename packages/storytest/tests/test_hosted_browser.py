@@ -39,7 +39,6 @@ def write_page(run, markup):
 
 
 MARKUP = [
-    ("<p>one<p>two", "<p>one</p><p>two</p>"),
     ("<ul><li>one<li>two</ul>", "<ul><li>one</li><li>two</li></ul>"),
     ("<b>bold <i>both</b> slanted</i>", "<b>bold <i>both</i></b><i> slanted</i>"),
     ("<b>bold<p>both</b>plain</p>", "<b>bold</b><p><b>both</b>plain</p>"),
@@ -62,7 +61,6 @@ MARKUP = [
     ("<textarea>\n<b>", "<textarea><b></textarea>"),
     ("<!-- a --><tw-link a=1 A=2>x</tw-link>", '<!-- a --><tw-link a="1">x</tw-link>'),
     ("</p>stray</div>", "<p></p>stray"),
-    ("<div><span>open", "<div><span>open</span></div>"),
     (
         "<svg viewBox='0 0 1 1'><path d='M0'/></svg>after",
         '<svg viewbox="0 0 1 1"><path d="M0"></path></svg>after',
@@ -78,15 +76,11 @@ def test_invalid_markup_is_repaired_as_by_browsers(run, markup, repaired):
 
 
 SELECTORS = [
-    ("li", ["a", "b", "c"]),
-    ("#b", ["b"]),
     ("ul > .odd", ["a", "c"]),
-    (".odd + li", ["b"]),
     ("#a ~ li", ["b", "c"]),
     ("li:first-child, li:last-child", ["a", "c"]),
     ("li:nth-child(2n+1)", ["a", "c"]),
     ("li:not(.odd)", ["b"]),
-    ('[data-name="two words"]', ["b"]),
     ("[data-name^='two' i]", ["b"]),
     ("li:has(em)", ["c"]),
     ("ul li:is(#a, #c):not(:empty)", ["a", "c"]),
@@ -100,13 +94,6 @@ def test_selectors_match_elements_in_document_order(run, selector, ids):
     write_page(run, f'<ul>{first}{second}<li id=c class="x odd"><em>3</em></ul>')
     matches = f"[...document.querySelectorAll({json.dumps(selector)})]"
     assert run(f"{matches}.map((element) => element.id)") == ids
-
-
-def test_an_invalid_selector_throws_so_that_jquery_uses_its_own_matcher(run):
-    query = "document.querySelector('li:eq(0)')"
-    assert run(f"(() => {{ try {{ {query} }} catch (error) {{ return error.name }} }})()") == (
-        "SyntaxError"
-    )
 
 
 def test_events_are_captured_and_then_bubble(run):
@@ -129,14 +116,6 @@ def test_a_listener_can_stop_propagation_and_the_default_action(run):
     assert run("[events, box.checked]") == [0, False]
 
 
-def test_a_listener_that_throws_does_not_stop_others(run):
-    write_page(run, "<p id=p></p>")
-    run("""(globalThis.events = [], addEventListener("error", (event) => events.push(event.error.message), { once: true }),
-        p = document.getElementById("p"), p.addEventListener("x", () => { throw new Error("mine") }),
-        p.addEventListener("x", () => events.push("second")), p.dispatchEvent(new Event("x")))""")
-    assert run("events") == ["mine", "second"]
-
-
 def test_clicks_have_the_default_actions_of_forms_and_links(run):
     write_page(
         run,
@@ -152,28 +131,14 @@ def test_clicks_have_the_default_actions_of_forms_and_links(run):
     assert run('[$("box").checked, $("r1").checked, $("r2").checked]') == [True, False, True]
 
 
-def test_a_select_has_the_value_of_its_selected_option(run):
-    write_page(
-        run, "<select id=s><option value=1>one<option value=2 selected>two<option>three</select>"
-    )
-    run('void (s = document.getElementById("s"))')
-    assert run("[s.value, s.selectedIndex, s.options.length]") == ["2", 1, 3]
-    run('void (s.value = "three")')
-    assert run("[s.value, s.selectedIndex]") == ["three", 2]
-    assert run("[s.options[2].selected, s.options[1].selected]") == [True, False]
-
-
 @pytest.mark.parametrize(
     ("markup", "display"),
     [
-        ("<p id=x>", "block"),
         ("<p id=x hidden>", "none"),
-        ("<span id=x class=secret>", "none"),
         ("<span id=x class=secret style='display: flex'>", "flex"),
         ("<p id=x class=loud style='display: none'>", "block"),
         ("<p id=x class=wide>", "block"),
         ("<p id=x class=phone>", "none"),
-        ("<template id=x>", "none"),
         ("<input id=x type=hidden>", "none"),
         ("<tw-hook id=x>", "inline"),
     ],
@@ -183,45 +148,12 @@ def test_display_follows_the_style_sheets_of_the_page(run, markup, display):
     assert run('getComputedStyle(document.getElementById("x")).display') == display
 
 
-def test_visibility_is_inherited_and_hidden_parts_have_no_box(run):
-    write_page(run, "<div id=ghost><i id=i></i></div><div class=secret><b id=b></b></div>")
-    assert run('getComputedStyle(document.getElementById("i")).visibility') == "hidden"
-    count = "(id) => document.getElementById(id).getClientRects().length"
-    assert run(f'["i", "b"].map({count})') == [1, 0]
-
-
 def test_a_style_sheet_that_a_script_adds_counts(run):
     write_page(run, "<p id=x>text</p>")
     assert run('getComputedStyle(document.getElementById("x")).display') == "block"
     run('void (sheet = document.body.appendChild(document.createElement("style")))')
     run('void (sheet.textContent = "#x { display: none }")')
     assert run('getComputedStyle(document.getElementById("x")).display') == "none"
-
-
-def test_inline_style_and_style_attribute_agree(run):
-    write_page(run, "<p id=x style='color: red'>")
-    run('(x = document.getElementById("x"), x.style.marginTop = "2px")')
-    run('void x.style.setProperty("--own", "1")')
-    assert run('x.getAttribute("style")') == "color: red; margin-top: 2px; --own: 1;"
-    run('void x.setAttribute("style", "display: none")')
-    assert run("[x.style.display, x.style.color]") == ["none", ""]
-
-
-def test_lists_of_nodes_are_live(run):
-    write_page(run, "<i></i><i></i>")
-    run("void (tags = document.getElementsByTagName('i'), children = document.body.childNodes)")
-    run("children[0].remove()")
-    assert run("[tags.length, children.length]") == [1, 1]
-    assert run("[tags[0] === children[0], tags[1] === undefined]") == [True, True]
-
-
-def test_classes_and_data_mirror_their_attributes(run):
-    write_page(run, "<p id=x class='one two' data-first-word=hello>")
-    run('(x = document.getElementById("x"), x.classList.toggle("two"), x.classList.add("three"))')
-    run("x.dataset.next = 5")
-    assert run("[x.className, x.dataset.firstWord]") == ["one three", "hello"]
-    assert run('x.getAttribute("data-next")') == "5"
-    assert run("Object.keys(x.dataset)") == ["firstWord", "next"]
 
 
 def test_inserted_scripts_run_but_not_those_of_inner_html(run):

@@ -1,22 +1,16 @@
 """Hosted stories as games: opening, rules, compilation, training and commands."""
 
-import itertools
 import json
-from typing import Any
 
-import numpy as np
 import pytest
 
-import drrn
 import textgames
-from storytest import search
 from storytest.hosted.game import HostedGame
 from storytest.playtest.playtest import StoryTest
 from tests.commands import main
 from tests.game_checks import check_markup
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
-from tests.trainings import same_weights
 from textgames.compiled.solve import best, random_play
 from textgames.errors import InputError
 
@@ -87,15 +81,6 @@ def test_a_hosted_story_is_compiled_and_solved(game):
     assert random_play(compiled).final_reward == pytest.approx(10 * (2 / 3) - 10 * (1 / 3))
 
 
-def test_the_engine_does_not_run_for_a_cached_story(fork, tmp_path, monkeypatch):
-    game = open_hosted(fork)
-    first = textgames.compile_game(game, cache=tmp_path / "cache")
-    game.close()
-    monkeypatch.setattr("storytest.hosted.session.Isolate", None)
-    again = textgames.compile_game(textgames.make(fork), cache=tmp_path / "cache")
-    assert again.texts == first.texts and np.array_equal(again.successor, first.successor)
-
-
 def test_a_search_that_ran_out_of_time_is_not_repeated(tmp_path, monkeypatch):
     endless = {
         "Start": "{{(s.n = (s.n || 0) + 1, s.n)}} steps.<p>[[Walk on->Start]]</p><p>[[Stop->End]]</p>",
@@ -112,20 +97,6 @@ def test_a_search_that_ran_out_of_time_is_not_repeated(tmp_path, monkeypatch):
     again.search_seconds = 0.5
     with pytest.raises(InputError, match="search longer with --seconds"):
         textgames.compile_game(again, cache=tmp_path / "cache")
-
-
-@pytest.mark.full
-def test_a_resumed_run_on_a_hosted_story_has_the_same_weights(fork, tmp_path):
-    settings: dict[str, Any] = {"rounds": 2, "episodes_per_round": 10, "replicas": 2}
-    settings |= {"hidden": 8, "matches": True}
-    whole = drrn.trainer(str(fork), **settings)
-    list(whole.train())
-    interrupted = drrn.trainer(str(fork), **settings)
-    next(iter(interrupted.train()))
-    interrupted.save(tmp_path / "run")
-    resumed = drrn.resume(tmp_path / "run", str(fork))
-    list(resumed.train())
-    assert same_weights(whole, resumed)
 
 
 def test_a_link_that_reloads_the_page_leads_to_the_opening(tmp_path):
@@ -187,15 +158,6 @@ def test_a_play_test_uses_the_solution_in_the_cache(fork, home):
     assert findings.exact and findings.random and findings.random.final_reward.error == 0
 
 
-def test_exactness_does_not_depend_on_the_load(fork, home, monkeypatch):
-    game = open_hosted(fork, shuffle=False)
-    later = itertools.count(0, 20)
-    monkeypatch.setattr(search, "monotonic", lambda: next(later))
-    findings = StoryTest(game, 200.0).run()
-    game.close()
-    assert findings.exact and not findings.why_not
-
-
 def test_the_reason_for_estimates_is_the_true_one(tmp_path, home):
     noise = {
         "Start": "{{Math.random()}} drops.<p>[[Wait->Start]]</p><p>[[Leave->End]]</p>",
@@ -206,13 +168,3 @@ def test_the_reason_for_estimates_is_the_true_one(tmp_path, home):
     findings = StoryTest(game, 1.5).run()
     game.close()
     assert not findings.exact and "outcomes cannot be listed" in findings.why_not
-
-
-def test_a_story_of_an_unknown_format_says_that_values_cannot_be_changed(tmp_path):
-    (tmp_path / "fork.html").write_text(tiny_story(FORK), encoding="utf-8")
-    game = open_hosted(tmp_path / "fork.html", shuffle=False)
-    game.reset(0)
-    with pytest.raises(InputError, match=r"values of variables cannot be changed"):
-        game.set_variables({"$gold": 3})
-    assert game.reset(0).actions
-    game.close()

@@ -6,7 +6,6 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 import weakref
 from pathlib import Path
 
@@ -16,9 +15,6 @@ import textgames
 from storytest.authored import AuthoredGame
 from storytest.hosted import session
 from storytest.hosted.engine import OPEN_ISOLATES
-from storytest.hosted.session import HostedPage
-from storytest.limits import Limits
-from storytest.twine.script import Link
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
 from textgames.errors import InputError
@@ -56,34 +52,6 @@ def output_of(program, tmp_path):
     )
     assert result.returncode == 0, result.stderr
     return result.stdout.split()
-
-
-MANY = """
-import textgames
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096 // 2**20
-
-def play_games(count):
-    for seed in range(count):
-        game = textgames.make("tale.html")
-        game.reset(seed)
-        for _ in range(3):
-            game.step(0)
-        game.close()
-
-play_games(5)
-before = resident()
-play_games(15)
-print(resident() - before)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-@pytest.mark.full
-def test_many_games_in_turn_release_their_memory(tmp_path):
-    assert int(output_of(MANY, tmp_path)[0]) < 30  # MB; one game needs about that much
 
 
 INTERRUPT = """
@@ -126,54 +94,6 @@ def test_a_deleted_game_is_collected_with_its_story_and_its_engine(tmp_path, eng
     assert story() is None and len(OPEN_ISOLATES) == before
 
 
-NEXT = "{{ s.n = (s.n || 0) + 1 }}"
-COUNTS = {"Hall": f"{NEXT}<p>[[go on->Cave]]</p>", "Cave": f"{NEXT}<p>[[go back->Hall]]</p>"}
-
-
-def test_pages_that_are_not_cached_are_released(open_page):
-    game = open_page(tiny_story(COUNTS), "counts.html")
-    game.stage.limits = Limits(saved_characters=3000)
-    game.reset(0)
-    game.step(0)
-    game.step(0)
-    page = weakref.ref(game.state.moment.page)
-    game.step(0)
-    game.reset(0)
-    game.stage.close()
-    gc.collect()
-    assert page() is None
-
-
-class CountingSession:
-    """An engine without saves, which shows the number of its pages so far."""
-
-    missing = ()
-
-    def open(self, *_, **__):
-        self.count = 0
-        return self.press()
-
-    def press(self, *_, **__):
-        self.count += 1
-        return HostedPage("Hall", (f"{self.count} ", Link("go on", "Hall")), {"n": self.count})
-
-    def save(self):
-        return None
-
-    def close(self):
-        pass
-
-
-def test_an_engine_without_saves_replays_a_path_of_a_thousand_clicks(open_page):
-    game = open_page(tiny_story(WALK), "way.html")
-    game.stage.open_session = CountingSession
-    game.reset(0)
-    for _ in range(1000):
-        game.step(0)
-    game.stage.close()
-    assert game.step(0).text == "1002 go on"
-
-
 @pytest.mark.full
 def test_a_rejected_story_releases_its_engine_and_others_continue(monkeypatch, open_page):
     monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
@@ -185,20 +105,3 @@ def test_a_rejected_story_releases_its_engine_and_others_continue(monkeypatch, o
             open_page(LOOPS, "bad.html").reset(0)
     assert len(OPEN_ISOLATES) == before + 1
     assert good.step(0).text == "A cave."
-
-
-def test_games_are_played_in_two_threads(open_page):
-    games = [open_page(tiny_story(WALK), f"{name}.html") for name in "ab"]
-    texts = []
-
-    def play(game):
-        for seed in range(3):
-            game.reset(seed)
-            texts.append(game.step(0).text)
-
-    threads = [threading.Thread(target=play, args=(game,)) for game in games]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert texts == ["A cave."] * 6

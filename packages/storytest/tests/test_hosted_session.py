@@ -84,9 +84,6 @@ FORMS = {
     },
 }
 WITH_FORMS = [path for path in REAL_FORMATS if name_of(path).startswith(tuple(FORMS))]
-WITH_PROMPTS = [
-    path for path in REAL_FORMATS if path.parts[-3] == "harlowe" and path.parts[-2] >= "2"
-]
 NEWEST = {path.parts[-3]: path for path in REAL_FORMATS}.values()
 FORMATS = [
     pytest.param(path, id=name_of(path), marks=() if path in NEWEST else pytest.mark.full)
@@ -150,18 +147,6 @@ def test_text_boxes_of_a_format_get_the_answers_of_their_variables(path: Path):
 
 
 @needs_formats
-@pytest.mark.parametrize("path", WITH_PROMPTS, ids=name_of)
-def test_a_prompt_of_harlowe_gets_the_answer_of_the_variable_that_it_sets(path: Path):
-    story = {"Start": '(set: $hero to (prompt: "Who is it?", "Bob"))Hello $hero.'}
-    session = session_of(publish(path, story), answers={"hero": "Ines"})
-    page = session.open(1)
-    if page.content[1]:  # since 3.0 it is a dialog on the page
-        page = press(session, page, "OK")
-    assert page.content[0] == "Hello Ines."
-    session.close()
-
-
-@needs_formats
 @pytest.mark.parametrize("kind", ["harlowe", "sugarcube"])
 def test_clicks_in_a_passage_are_saved_and_a_story_is_rewound_in_its_isolate(kind: str):
     path = next(path for path in NEWEST if path.parts[-3] == kind)
@@ -190,14 +175,6 @@ def test_the_tiny_engine_plays_and_restarts():
     assert session.press(0).variables == {"n": 3}
     assert session.open(3).variables == {"n": 1}
     assert session.save() is None
-    session.close()
-
-
-def test_an_unknown_action_is_an_index_error():
-    session = session_of(tiny_story({"Start": "[[on->Start]]"}))
-    session.open(1)
-    with pytest.raises(IndexError, match="1 action"):
-        session.press(1)
     session.close()
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import sys
 
 import pytest
 
@@ -69,16 +68,6 @@ def test_ink_games_keep_the_contract(ink, table, shuffle):
     textgames.check_game(twin, episodes=2)
 
 
-def test_the_last_choice_is_repeated_with_other_values(ink):
-    game = ink(STALL)
-    play(game, TOSS)
-    assert "You have 6 coins." in game.set_variables({"$coins": 7}).text
-    assert "You have 5 coins." in game.step(game.look(game.state).actions.index(TOSS)).text
-    game.reset(0)
-    with pytest.raises(InputError, match="make a choice first"):
-        game.set_variables({"$coins": 7})
-
-
 def test_a_story_ends_without_choices_and_its_ending_is_named_after_the_knot(ink):
     game = ink(STALL)
     last = play(game, BUY, WALK)
@@ -102,11 +91,6 @@ def test_the_seed_determines_the_random_draws(ink):
     assert texts(another(game)) == (first_pages, second_pages)
     assert len(set(first_pages)) == 2
     assert {"The whole town looks up."} < set(second_pages)
-
-
-def test_actions_are_shuffled(ink):
-    game = ink(STALL, shuffle=True)
-    assert len({game.reset(seed).actions for seed in range(20)}) > 2
 
 
 RULES = """
@@ -134,36 +118,10 @@ def test_rules_pay_by_knot_tag_text_and_variable(ink):
     assert play(game, BUY, TOSS, WALK).reward == 5 and play(game, WALK).reward == 1
 
 
-def test_a_report_lists_each_ending_once_with_the_reward_of_its_rule(ink):
-    findings = StoryTest(ink(STALL, RULES), seconds=1).run()
-    assert findings.exact and sorted(ending.reward for ending in findings.endings) == [1, 5, 10]
-    assert all(ending.probability and ending.probability.mean for ending in findings.endings)
-    assert [ending.rule for ending in findings.endings] == [1, 2, None]
-    assert findings.unused_rules == []
-
-
 def test_a_rule_can_end_the_game_and_drop_choices(ink):
     game = ink(STALL, 'ends = { where = "$coins is 0" }\ndrop = ["brass"]\n')
     assert game.reset(0).actions == (TOSS, WALK)
     assert play(game, TOSS).actions and play(game, TOSS, TOSS).ended
-
-
-@pytest.mark.parametrize(
-    ("rule", "sentence"),
-    [
-        ('passage = "cellar"', 'no passage "cellar"'),
-        ('tag = "price"', 'no tag "price". Did you mean "prize"'),
-        ('where = "$coin gt 1"', r"no passage sets \$coin"),
-        ('contains = "dragon"', '"dragon"'),
-    ],
-)
-def test_rules_that_can_never_match_are_rejected(ink, rule, sentence):
-    with pytest.raises(InputError, match=sentence):
-        ink(STALL, f"[[ending]]\n{rule}\nreward = 1\n")
-
-
-def test_actions_can_be_paraphrased(ink):
-    assert ink(STALL, paraphrases={WALK: "Go."}).reset(0).actions == (BUY, TOSS, "Go.")
 
 
 def test_a_story_without_random_draws_is_compiled_and_solved(ink):
@@ -210,12 +168,10 @@ def test_a_draw_with_too_many_outcomes_is_not_listed(ink):
         textgames.compile_game(game, cache=False)
 
 
-def test_a_story_that_seeds_its_own_random_numbers_cannot_be_compiled(ink):
-    seeded = tiny(
-        "ev", 7, "srnd", "pop", "/ev", "^Hi", "\n", *choice("Go.", "on"), on=["end", None]
-    )
-    assert can_be_compiled(ink(TOWER)) and not can_be_compiled(ink(seeded))
-    assert ink(seeded).reset(0).text == "Hi"
+def test_a_seed_of_the_story_has_no_effect(ink):
+    parts = ["ev", 7, "srnd", "pop", "/ev", "^Hi", "\n", *choice("Go.", "on")]
+    game = ink(tiny(*parts, on=["end", None]))
+    assert game.reset(0).text == "Hi" and can_be_compiled(game)
 
 
 def test_the_fingerprint_depends_on_the_story_and_its_rewards(ink):
@@ -225,13 +181,6 @@ def test_the_fingerprint_depends_on_the_story_and_its_rewards(ink):
 
 
 # Errors
-
-
-def test_the_error_for_ink_source_names_the_command_that_adds_the_compiler(tmp_path, home):
-    path = tmp_path / "tale.ink"
-    path.write_text("Hello. -> END")
-    with pytest.raises(InputError, match=r"tale\.ink: .*storytest formats add ink$"):
-        read_ink(path)
 
 
 @pytest.mark.parametrize(
@@ -291,12 +240,6 @@ def test_a_runtime_error_ends_the_story_and_is_recorded(ink):
     findings = StoryTest(game, seconds=1).run()
     assert findings.intended_endings == 0
     assert [(one.kind, one.passage) for one in findings.problems] == [("thrown error", "gap")]
-
-
-def test_the_error_without_the_runtime_names_the_installation(ink, monkeypatch):
-    monkeypatch.setitem(sys.modules, "bink.story", None)
-    with pytest.raises(InputError, match=r"pip install bink"):
-        ink(STALL)
 
 
 def test_a_panic_of_the_runtime_is_one_sentence(tmp_path, capfd):

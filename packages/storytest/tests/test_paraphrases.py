@@ -2,19 +2,16 @@
 
 import json
 
-import numpy as np
 import pytest
 
 import textgames
-from drrn.runs.config import game_entry, spec_from
 from drrn.runs.run import Run
 from lab.experiments.job import hashes_of
-from lab.experiments.statistics import distance, distances_of, paraphrases_of
+from lab.experiments.statistics import distance, paraphrases_of
 from tests.commands import main
 from tests.runs import rehash, train
 from tests.stories import FORK, REWARDS
 from textgames.errors import InputError
-from textgames.openers import spec_for
 
 PLAIN = ("Go out.", "Stay in.")
 FIRST = ("Sail out.", "Wait in.")
@@ -55,10 +52,7 @@ def write_sets(folder):
     [
         (ONE, False, PLAIN),
         (ONE, True, FIRST),
-        (ONE, "paraphrased", FIRST),
-        (TWO, False, PLAIN),
         (TWO, True, FIRST),
-        (TWO, "paraphrased", FIRST),
         (TWO, "reworded", SECOND),
         ('paraphrases = { reworded = "second.tsv" }\n', True, SECOND),
         ('[paraphrases]\nreworded = "second.tsv"\n', "reworded", SECOND),
@@ -78,11 +72,8 @@ def test_a_set_is_chosen_by_name_and_true_selects_the_default_or_only_one(
             "reword",
             'no paraphrases named "reword". Did you mean "reworded"? Known: paraphrased, reworded',
         ),
-        (TWO, "", 'no paraphrases named "". Known: paraphrased, reworded'),
-        (ONE, "reworded", 'no paraphrases named "reworded". Known: paraphrased'),
         (OTHERS, True, 'no paraphrases named "paraphrased". Known: reworded, old'),
         ("", "reworded", "no paraphrases; add paraphrases ="),
-        ("[paraphrases]\n", True, "no paraphrases; add paraphrases ="),
         (
             'paraphrases = { reworded = "none.tsv" }\n',
             False,
@@ -93,7 +84,6 @@ def test_a_set_is_chosen_by_name_and_true_selects_the_default_or_only_one(
             False,
             "paraphrases: reworded: must be text in quotes, not 3",
         ),
-        ("paraphrases = 3\n", False, "paraphrases: must be a table, not 3"),
     ],
 )
 def test_the_error_for_a_set_that_does_not_exist_lists_the_others(
@@ -112,17 +102,6 @@ def test_the_hash_of_results_covers_only_the_default_set():
     assert hashed is not None and hashed.startswith("708bb5f4983a37f7")
 
 
-def test_a_reworded_game_has_the_same_pages_and_outcomes():
-    plain, other = (
-        textgames.compile_game(textgames.make("long-watch", paraphrased=p))
-        for p in (False, "reworded")
-    )
-    reworded = paraphrases_of(textgames.make("long-watch"), "reworded")
-    assert other.texts == plain.texts and np.array_equal(other.page_action, plain.page_action)
-    assert reworded is not None
-    assert tuple(other.actions) == tuple(reworded[action] for action in plain.actions)
-
-
 @pytest.mark.parametrize(
     "name", ["long-watch", pytest.param("night-market", marks=pytest.mark.full)]
 )
@@ -135,17 +114,6 @@ def test_every_action_of_a_built_in_story_has_a_distinct_rewording_of_other_word
     measured = distance(dict(reworded), actions)
     assert measured.oov_rate > 0.4
     assert measured.bleu is None or measured.bleu < 0.05  # None without sacrebleu
-
-
-@pytest.mark.parametrize(
-    ("options", "actions"),
-    [([], PLAIN), (["--paraphrased"], FIRST), (["--paraphrased", "reworded"], SECOND)],
-)
-def test_play_displays_the_chosen_set(tale, capsys, options, actions):
-    command = ["play", str(tale), *options, "--policy", "random", "--episodes", "1", "--show"]
-    assert main(command) == 0
-    out = capsys.readouterr().out
-    assert tuple(action for action in (*PLAIN, *FIRST, *SECOND) if action in out) == actions
 
 
 def test_evaluate_plays_the_chosen_set(tale, tmp_path, capsys):
@@ -176,18 +144,3 @@ def test_a_run_saved_before_sets_had_names_can_be_opened(tale, tmp_path, capsys,
     rehash(tmp_path / "run")
     expected = FIRST if before else PLAIN
     assert set(Run(tmp_path / "run").open_game().reset(0).actions) == set(expected)
-
-
-def test_the_config_of_a_run_contains_its_set(tale, tmp_path):
-    spec = spec_for(tale, paraphrased="reworded")
-    config = json.loads(json.dumps({"game": game_entry(spec.open(), spec)}))
-    assert spec_from(tmp_path, config) == spec
-
-
-def test_every_set_is_measured_under_its_name(tale):
-    game = textgames.make(tale)
-    sets = distances_of(game, textgames.compile_game(game))
-    assert {name: (one.pairs, one.oov_rate) for name, one in sets.items()} == {
-        "paraphrased": (2, 0.5),
-        "reworded": (2, 1.0),
-    }

@@ -81,7 +81,6 @@ def play_two_pages(game):
         (twine_1(PASSAGES), "tale.html"),
         (twine_2(PASSAGES), "tale.html"),
         (twine_2(PASSAGES), "tale"),
-        (TWEE_1.replace("\n", "\r\n"), "tale.twee"),
         (TWEE_1.replace("\n", "\r"), "tale.twee"),
         (codecs.BOM_UTF8 + TWEE_1.encode(), "tale.twee"),
         (TWEE_1.encode("utf-16"), "tale.twee"),
@@ -104,46 +103,19 @@ def test_all_notations_and_encodings_give_the_same_game(open_game, content, name
 
 
 def test_an_encoding_can_be_named(open_game):
-    assert play_two_pages(open_game(TWEE_1.encode("cp1252"), encoding="cp1252"))[1].text.startswith(
-        "Café “"
-    )
+    game = open_game(TWEE_1.encode("cp1252"), encoding="cp1252")
+    assert play_two_pages(game)[1].text.startswith("Café “")
 
 
-@pytest.mark.parametrize(
-    "encoding", ["nonsense", "idna", "punycode", "unicode_escape", "rot13", "undefined", "a b\0"]
-)
+@pytest.mark.parametrize("encoding", ["nonsense", "rot13", "a b\0"])
 def test_an_unknown_encoding_is_rejected(open_game, encoding):
     with pytest.raises(textgames.InputError, match=r"tale\.twee: unknown encoding "):
         open_game(TWEE_1, encoding=encoding)
 
 
-ROT13 = {
-    codecs.encode(name, "rot13"): (
-        codecs.encode(text, "rot13"),
-        tuple(codecs.encode(tag, "rot13") for tag in tags),
-    )
-    for name, (text, tags) in PASSAGES.items()
-}
-
-
-def swap_letters(text):
-    return text.translate(str.maketrans("abcdABCD", "badcBADC"))
-
-
-SWAPPED = {
-    swap_letters(name): (swap_letters(text), tuple(map(swap_letters, tags)))
-    for name, (text, tags) in PASSAGES.items()
-}
-
-
-@pytest.mark.parametrize(
-    ("passages", "settings"),
-    [(ROT13, "Obfuscate: ROT13"), (SWAPPED, "obfuscate:swap\nobfuscatekey:abcd")],
-)
-def test_an_obfuscated_story_is_decoded(open_game, passages, settings):
-    title, first, second, tags = play_two_pages(open_game(twine_1(passages, settings), "tale.html"))
-    assert (title, first.actions, tags["The end"]) == ("Tiny", ("Go on", "Stay"), ("dark", "wet"))
-    assert second.text == 'You said a"b. Done.'
+def test_an_obfuscated_story_is_refused(open_game):
+    with pytest.raises(textgames.InputError, match="obfuscated"):
+        open_game(twine_1(PASSAGES, "Obfuscate: ROT13"), "tale.html")
 
 
 @pytest.mark.parametrize(
@@ -151,13 +123,11 @@ def test_an_obfuscated_story_is_decoded(open_game, passages, settings):
     [
         (":: Hall", "Hall", ()),
         ("::Hall", "Hall", ()),
-        (":: Hall [a b]", "Hall", ("a", "b")),
-        ("::Hall[a]", "Hall", ("a",)),
+        ("::Hall[a b]", "Hall", ("a", "b")),
         (':: Hall [a] {"size":"1,2"}', "Hall", ("a",)),
         (':: Hall {"deep":{"x":1}}', "Hall", ()),
         (r":: Hall \[old\] [a]", "Hall [old]", ("a",)),
         (r":: Hall \{x\}", "Hall {x}", ()),
-        (":: Hall []", "Hall", ()),
         (":: Hall [unclosed", "Hall [unclosed", ()),
         (":: Hall  of   echoes   [a]", "Hall  of   echoes", ("a",)),
     ],

@@ -116,12 +116,6 @@ def test_a_paraphrased_action_leads_to_the_same_passage(story, tmp_path):
     assert story(FORK, 'paraphrases = "other.tsv"\n').reset(0).actions[0] == "Left."
 
 
-def test_a_story_file_uses_the_toml_of_the_same_name(story, tmp_path):
-    story(FORK, "default_reward = 8\n")
-    game = textgames.make(tmp_path / "tale.twee", shuffle=False)
-    assert reward_of(game, "Right.") == 8
-
-
 ENDING = '[[ending]]\npassage = "Left"\n'
 
 
@@ -131,7 +125,6 @@ ENDING = '[[ending]]\npassage = "Left"\n'
         ("step_rewards = 1\n", 'unknown key "step_rewards". Did you mean "step_reward"?'),
         ('step_reward = "a lot"\n', "step_reward: must be a number"),
         ("max_steps = 0\n", "max_steps: must be a whole number from 1"),
-        ("max_steps = true\n", "max_steps: must be a whole number from 1"),
         ("title = \n", "not valid TOML"),
         ('[[ending]]\npassage = "Lefft"\nreward = 1\n', 'no passage "Lefft". Did you mean "Left"?'),
         ('[[ending]]\ntag = "dooom"\nreward = 1\n', 'no tag "dooom". Did you mean "doom"?'),
@@ -144,12 +137,10 @@ ENDING = '[[ending]]\npassage = "Left"\n'
         ),
         ("[[ending]]\nreward = 1\n", "[[ending]] 1: give at least one of passage, contains"),
         (ENDING, "[[ending]] 1: it has no reward"),
-        (ENDING + 'reward = "ten"\n', "reward: must be a number"),
         (
             ENDING + "reward = 1\n" + ENDING + "reward = 2\n",
             "[[ending]] 2 can never match: [[ending]] 1 always matches",
         ),
-        (ENDING + 'reward = 1\ncontain = "x"\n', 'unknown key "contain". Did you mean "contains"?'),
         ('drop = ["("]\n', "drop: the pattern '(' cannot be used"),
         ('paraphrases = "none.tsv"\n', 'names "none.tsv", which is not a file'),
     ],
@@ -184,31 +175,6 @@ def test_a_mistake_in_the_paraphrases_names_its_line(story, tmp_path, tsv, messa
         story(FORK, 'paraphrases = "other.tsv"\n', paraphrased=True)
 
 
-def test_paraphrased_play_needs_paraphrases(story):
-    with pytest.raises(InputError, match="no paraphrases"):
-        story(FORK, "", paraphrased=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("long-wach", 'Did you mean "long-watch"?'),
-        ("nothing-like-it", "Built in: long-watch, night-market"),
-        ("nowhere/tale.twee", "no such file"),
-    ],
-)
-def test_the_error_for_an_unknown_game_has_a_hint(name, message):
-    with pytest.raises(InputError) as error:
-        textgames.make(name)
-    assert message in str(error.value)
-
-
-def test_the_error_for_a_misspelled_path_names_a_similar_file(tmp_path):
-    (tmp_path / "story.twee").write_text(":: Start\nHi.\n")
-    with pytest.raises(InputError, match=r"Did you mean .*story\.twee"):
-        textgames.make(tmp_path / "storry.twee")
-
-
 def test_a_where_condition_reads_visits_and_cannot_set_variables(story):
     twee = ":: Start\nGo.\n\n[[a|A]]\n[[b|B]]\n\n:: A\nA.\n\n[[b|B]]\n\n:: B\nB.\n"
     game = story(twee, "[[ending]]\nwhere = 'visited(\"A\") gt 0'\nreward = 3\n")
@@ -222,29 +188,10 @@ def test_a_where_condition_reads_visits_and_cannot_set_variables(story):
             story(twee, f"[[ending]]\nwhere = '{where}'\nreward = 3\n")
 
 
-def test_rules_match_decoded_entities_and_typed_answers(story):
-    twee = ':: Start\n<<set $n = prompt("?")>>caf&eacute;\n\n[[on]]\n\n:: on\nWell done, <<$n>>.\n'
-    story(twee, '[inputs]\nn = "Ines"\n[[ending]]\ncontains = "Well done, Ines"\nreward = 1\n')
-    game = story(twee, '[[ending]]\ncontains = "café"\nreward = 1\n')
-    assert reward_of(game, "on") == 0
-
-
-def test_an_event_on_the_first_page_pays_once_when_a_step_reaches_it(story):
-    game = story(
-        ":: Start\nHere.\n\n[[Round.|Start]]\n", "[[event]]\npassage = 'Start'\nreward = 5\n"
-    )
-    assert game.reset(0).reward == 0 and game.step(0).reward == 5 and game.step(0).reward == 0
-
-
 @pytest.mark.parametrize(
     "toml",
-    [
-        "step_reward = nan\n",
-        "default_reward = inf\n",
-        "step_reward = 1" + "0" * 400 + "\n",
-        "x = " + "[" * 3000 + "\n",
-    ],
-    ids=["nan", "inf", "long", "deep"],
+    ["step_reward = nan\n", "step_reward = 1" + "0" * 400 + "\n", "x = " + "[" * 3000 + "\n"],
+    ids=["nan", "long", "deep"],
 )
 def test_invalid_numbers_and_deep_tables_in_a_toml_are_rejected(story, toml):
     with pytest.raises(InputError):

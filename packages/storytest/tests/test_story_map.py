@@ -9,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import textgames
-from storytest.map.layers import breadth, make_boxes, make_layers, shorten
+from storytest.map.layers import make_boxes, make_layers
 from storytest.map.layout import Layout
 from storytest.map.story_map import StoryMap, seen_map, story_map
-from storytest.map.svg import legend_html, story_map_svg
+from storytest.map.svg import story_map_svg
 from storytest.playtest.playtest import StoryTest
-from storytest.twine.reading import read_twine_html
-from tests.commands import main
 from tests.sample_games import Doors
 from textgames.pages import style
 
@@ -177,20 +175,6 @@ def test_the_svg_has_a_group_for_each_node_and_escapes_every_text():
     )
 
 
-def test_endings_are_coloured_from_the_worst_to_the_best():
-    graph = dataclasses.replace(
-        make_map(4, [(0, 1), (0, 2), (0, 3)]), reward=[None, -10.0, 0.0, 10.0]
-    )
-    root = ElementTree.fromstring(story_map_svg(graph))
-    groups = root.findall(f".//{SVG}g[@data-number]")
-    assert {group.get("data-number"): group.get("class") for group in groups} == {
-        "0": "page start",
-        "1": "page ending r0",
-        "2": "page ending r4",
-        "3": "page ending r8",
-    }
-
-
 FLAWED = """\
 :: Start {"position":"400,100","size":"100,100"}
 [[Walk.|Cell]]
@@ -231,33 +215,6 @@ def test_the_map_shows_problems(flawed):
     assert "not written" in "".join(root.itertext())
 
 
-def test_the_legend_can_be_outside_of_the_drawing(flawed):
-    graph = flawed
-    assert "never reached" in story_map_svg(graph) and "never reached" in legend_html(graph)
-    without = ElementTree.fromstring(story_map_svg(graph, legend=False))
-    assert without.find(f".//{SVG}g[@class='legend']") is None
-    sound = dataclasses.replace(graph, flaws={})
-    assert "never reached" not in legend_html(sound)
-
-
-def test_links_are_in_the_authors_order(flawed):
-    page = next(box.pages[0] for box in make_boxes(flawed) if box.pages[0].node == 0)
-    assert [row.text for row in page.rows] == ["Walk.", "Row.", "Rest.", "Sea"]
-
-
-def test_the_map_has_the_authors_positions(flawed):
-    graph = flawed
-    assert graph.positions[graph.labels.index("Cell")] == (200, 300)
-    assert graph.labels.index("Sea") not in graph.positions
-
-
-def test_a_page_of_twine_1_has_the_authors_positions_too():
-    page = (
-        '<div id="storeArea"><div tiddler="Start" tags="" twine-position="150,10">Hm.</div></div>'
-    )
-    assert read_twine_html(page, "tale.html").passages["Start"].position == (150, 10)
-
-
 def test_the_sampled_map_agrees_with_the_exact_one():
     test = StoryTest(Doors(), seconds=5)
     test.run()
@@ -271,19 +228,3 @@ def test_the_sampled_map_agrees_with_the_exact_one():
     }
     for (a, b), amount in exact.edges.items():
         assert visits[exact.labels[a], exact.labels[b]] == pytest.approx(amount, abs=0.25)
-
-
-def test_a_text_is_shortened_to_a_width():
-    assert shorten("Go on", 10) == "Go on" and shorten("Go on and on and on", 10).endswith("…")
-    assert breadth(shorten("夜の市場の門のそば", 10)) <= 10 and breadth("iii") < breadth("www")
-
-
-def test_drrn_test_draws_the_map(tmp_path, capsys):
-    tale = tmp_path / "tale.twee"
-    tale.write_text(":: Start\n[[Go.|End]]\n\n:: End\nOver.\n", encoding="utf-8")
-    assert main(["test", str(tale), "--map", str(tmp_path / "map.svg")]) == 0
-    assert 'data-page="Start"' in (tmp_path / "map.svg").read_text(encoding="utf-8")
-    for wrong in ("map.svg", "map.gif", "none/map.svg"):
-        capsys.readouterr()
-        assert main(["test", str(tale), "--map", str(tmp_path / wrong)]) == 2
-        assert wrong in capsys.readouterr().err

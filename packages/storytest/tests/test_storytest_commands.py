@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -51,28 +50,6 @@ def test_inspect_prints_statistics_and_the_number_of_problems(capsys, tale):
     assert [ending["rule"] for ending in findings["endings"]] == [None, None]
 
 
-def test_inspect_prints_best_and_random_scores_and_the_odds_of_each_ending(capsys, tale):
-    assert main(["inspect", str(tale), "--json"]) == 0
-    findings = json.loads(capsys.readouterr().out)
-    assert findings["merged_states"] == 3 and findings["best"]["final_reward"]["mean"] == 0
-    assert findings["memoryless"]["final_reward"]["mean"] == 0
-    assert [ending["probability"]["mean"] for ending in findings["endings"]] == [0.5, 0.5]
-    paths = sorted(ending["path"]["actions"] for ending in findings["endings"])
-    assert paths == [["Down."], ["Up."]]
-    assert main(["inspect", str(tale)]) == 0
-    out = capsys.readouterr().out
-    for part in ("random play", "50.0 %"):
-        assert part in out
-    assert "best play" not in out  # all endings pay the same
-
-
-def test_inspect_marks_truncated_last_words(capsys, tale):
-    last_words = "The sky is yours" + " and yours" * 9
-    tale.write_text(UP_AND_DOWN.replace("The sky is yours now.", last_words), encoding="utf-8")
-    assert main(["inspect", str(tale)]) == 0
-    assert re.search(r"The sky is.*… ", capsys.readouterr().out)
-
-
 def test_inspect_gives_the_reason_why_a_game_cannot_be_compiled(capsys, tmp_path):
     path = tmp_path / "mine.twee"
     path.write_text(
@@ -96,34 +73,6 @@ def test_walkthrough_prints_the_best_play(capsys, tale):
     assert [step["action"] for step in json.loads(capsys.readouterr().out)] == ["Up.", None]
 
 
-def test_the_map_is_written_as_svg(capsys, tale, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["test", str(tale), "--map", "map.png"]) == 2
-    assert "map.png: a map is an SVG file" in capsys.readouterr().err
-    assert main(["test", str(tale), "--map", "map.svg"]) == 0
-    assert "<svg" in Path("map.svg").read_text(encoding="utf-8")
-
-
-def test_the_map_does_not_overwrite_a_file(capsys, tale, tmp_path):
-    (tmp_path / "map.svg").write_text("mine")
-    assert main(["test", str(tale), "--map", str(tmp_path / "map.svg")]) == 2
-    out, error = capsys.readouterr()
-    assert out == "" and error.count("\n") == 1 and "map.svg: already exists" in error
-    assert (tmp_path / "map.svg").read_text() == "mine"
-
-
-def test_the_report_of_a_test_is_written_to_a_file(capsys, tale, tmp_path):
-    for name, part in {"a.html": "<svg", "b.md": "# tale", "c.json": '"endings"'}.items():
-        assert main(["test", str(tale), "--out", str(tmp_path / name)]) == 0
-        assert part in (tmp_path / name).read_text(encoding="utf-8")
-    out, error = capsys.readouterr()
-    assert "2 endings" in out and "report: " in error
-    for name in ("tale.twee", "report.pdf"):
-        assert main(["test", str(tale), "--out", str(tmp_path / name)]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
-    assert tale.read_text(encoding="utf-8") == UP_AND_DOWN
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -142,16 +91,40 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys, line):
     assert error.startswith("storytest: ") and error.count("\n") == 1
 
 
-def test_a_story_without_a_command_is_tested(capsys, tale):
-    assert main([str(tale)]) == 0
-    first = capsys.readouterr().out
-    assert main(["test", str(tale)]) == 0
-    assert (
-        "2 endings" in first and capsys.readouterr().out.splitlines()[:4] == first.splitlines()[:4]
-    )
-
-
 def test_the_error_for_a_missing_package_names_the_installation(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich", None)
     assert main(["play", "long-watch"]) == 2
     assert "pip install rich" in capsys.readouterr().err
+
+
+def test_reports_and_maps_are_written_to_files_that_do_not_exist(capsys, tale, tmp_path):
+    map_file = tmp_path / "map.svg"
+    assert main([str(tale), "--out", str(tmp_path / "a.html"), "--map", str(map_file)]) == 0
+    out, error = capsys.readouterr()
+    assert "2 endings" in out and "report: " in error and "<svg" in map_file.read_text("utf-8")
+    for name, part in {"a.html": "<svg", "b.md": "# tale", "c.json": '"endings"'}.items():
+        assert main(["test", str(tale), "--out", str(tmp_path / name)]) == 0
+        assert part in (tmp_path / name).read_text(encoding="utf-8")
+    capsys.readouterr()
+    for option in ("--out tale.twee", "--out report.pdf", "--map map.png", "--map map.svg"):
+        name, file = option.split()
+        assert main(["test", str(tale), name, str(tmp_path / file)]) == 2
+        out, error = capsys.readouterr()
+        assert out == "" and error.count("\n") == 1 and file in error
+    assert tale.read_text(encoding="utf-8") == UP_AND_DOWN
+
+
+def test_inspect_prints_random_scores_and_the_odds_of_each_ending(capsys, tale):
+    last_words = "The sky is yours" + " and yours" * 9
+    tale.write_text(UP_AND_DOWN.replace("The sky is yours now.", last_words), encoding="utf-8")
+    assert main(["inspect", str(tale), "--json"]) == 0
+    findings = json.loads(capsys.readouterr().out)
+    assert findings["merged_states"] == 3 and findings["best"]["final_reward"]["mean"] == 0
+    assert findings["memoryless"]["final_reward"]["mean"] == 0
+    assert [ending["probability"]["mean"] for ending in findings["endings"]] == [0.5, 0.5]
+    paths = sorted(ending["path"]["actions"] for ending in findings["endings"])
+    assert paths == [["Down."], ["Up."]]
+    assert main(["inspect", str(tale)]) == 0
+    out = capsys.readouterr().out
+    assert "random play" in out and "50.0 %" in out and re.search(r"The sky is.*… ", out)
+    assert "best play" not in out  # all endings pay the same

@@ -1,6 +1,5 @@
 """Command lines that a TOML declares: exit codes, errors, help, options of settings, completion."""
 
-import shutil
 import subprocess
 import sys
 
@@ -190,7 +189,6 @@ def test_code_that_the_user_names_is_trusted_unless_it_is_a_file(run, monkeypatc
         ("tool a", ["add"]),
         ("tool add --ti", ["--times"]),
         ("tool fail inp", ["input"]),
-        ("tool add --game home", ["home-world"]),
         ("tool add --out /et", ["/etc"]),
     ],
 )
@@ -202,12 +200,3 @@ _shtab_tool tool "${{COMP_WORDS[-1]}}" "${{COMP_WORDS[-2]}}"; echo "${{COMPREPLY
 """
     result = subprocess.run(["bash", "-c", code], capture_output=True, text=True)
     assert set(words) <= set(result.stdout.split())
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_script_of_another_shell_has_every_option_and_no_error(program, shell):
-    pytest.importorskip("shtab")
-    text = script(program, shell)
-    assert all(name in text for name in ("times", "rate", "loudly"))
-    if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=text, text=True, check=True)

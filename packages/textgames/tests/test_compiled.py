@@ -1,21 +1,16 @@
 """Compiled games: states and their merging, the contract, many episodes at once, the cache."""
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import textgames
-from storytest.twine.renderer import Renderer
-from storytest.twine.story_game import TwineGame, reachable_states
-from tests.paper_games import PAPER_GAMES
-from tests.stories import open_story
+from storytest.twine.story_game import TwineGame
 from textgames.compiled.chain import softmax_of_slots, uniform
 from textgames.compiled.solve import policy_score, random_play
 from textgames.errors import InputError
 from textgames.game.contract import check_game
-from textgames.openers import BUILT_IN
 
 COIN = """\
 :: Start
@@ -52,12 +47,6 @@ def test_a_compiled_game_keeps_the_contract():
         check_game(
             textgames.compile_game(textgames.make("long-watch", shuffle=shuffle)), episodes=5
         )
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", [*BUILT_IN, *PAPER_GAMES])
-def test_every_compiled_game_keeps_the_contract(name, game_path):
-    check_game(textgames.compile_game(textgames.make(game_path(name))), episodes=5)
 
 
 def test_a_hidden_coin_makes_two_states_of_one_page(story):
@@ -111,22 +100,6 @@ def test_visits_and_turns_are_part_of_the_state_only_if_a_passage_reads_them(sto
     assert len(compiled(story(fork + "<<print turns()>>\n"))) == 3
 
 
-def test_a_return_link_makes_the_previous_page_part_of_the_state(story):
-    tale = ":: Start\n[[A]]\n[[B]]\n\n:: A\nA.\n\n[[Hall]]\n\n:: B\nB.\n\n[[Hall]]\n\n"
-    tale += ":: Hall\nHall.\n\n<<return>>\n[[End]]\n\n:: End\nOver.\n"
-    game = compiled(story(tale))
-    halls = [state for state in range(len(game)) if game.texts[game.text[state]] == "Hall."]
-    assert len(halls) == 2
-    check_game(game)
-
-
-@pytest.mark.full
-def test_a_paraphrased_game_has_other_actions_and_the_same_scores(market):
-    paraphrased = compiled(textgames.make("night-market", paraphrased=True))
-    assert set(market.actions) != set(paraphrased.actions)
-    assert random_play(market).total == pytest.approx(random_play(paraphrased).total)
-
-
 @pytest.mark.parametrize(
     ("tale", "message"),
     [
@@ -135,7 +108,6 @@ def test_a_paraphrased_game_has_other_actions_and_the_same_scores(market):
             r"\$gold",
         ),
         (":: Start\nNothing more.\n\n:: Other\n", 'passage "Start", has no links'),
-        (":: Start\nHere.\n\n[[On.|End]]\n\n:: End\nThere. <<back>>\n", "<<back>>"),
     ],
 )
 def test_a_story_that_cannot_be_compiled_raises_one_sentence(story, tale, message):
@@ -154,8 +126,6 @@ def test_a_story_without_an_ending_is_compiled_and_never_ends(story):
     assert random_play(game, max_steps=7).steps == 7
 
 
-DICE = "".join(f"<<set ${v} = random(1, 10)>>" for v in "abcdefg")
-TEN_MILLION = f":: Start\n{DICE}Here.\n\n[[On.|End]]\n\n:: End\n"
 SWITCHES = "abcdefghijklmnopqrstuvwx"
 MANY = (
     ":: Start\nSwitches.\n\n"
@@ -168,29 +138,6 @@ MANY = (
 def test_a_story_of_sixteen_million_states_stops_at_the_limit_of_states(story):
     with pytest.raises(textgames.InputError, match="more than 3,000 states; raise the limit"):
         compiled(story(MANY), limit=3_000)
-
-
-@pytest.mark.full
-def test_a_story_of_sixteen_million_states_stops_at_the_limit_of_memory(story):
-    with pytest.raises(textgames.InputError, match="states take more than 1 MB"):
-        compiled(story(MANY), memory=1)
-
-
-@pytest.mark.parametrize("end", ["Over.\n", " ".join(f"<<${v}>>" for v in "abcdefg")])
-def test_a_page_of_ten_million_outcomes_stops_at_the_limit_too(story, end):
-    with pytest.raises(
-        textgames.InputError, match=r"more than 3,000 (states|ways|random outcomes)"
-    ):
-        compiled(story(TEN_MILLION + end), limit=3_000)
-
-
-@pytest.mark.full
-def test_a_callback_receives_the_number_of_states_during_compilation():
-    counts: list[int] = []
-    compiled(textgames.make("night-market"), progress=counts.append)
-    restarts = sum(after < before for before, after in itertools.pairwise(counts))
-    assert restarts <= 1  # between two searches
-    assert max(counts) >= 1000 and len(counts) > 3
 
 
 # Many episodes at once
@@ -207,17 +154,6 @@ def test_parallel_episodes_score_about_the_exact_score(market):
         np.bincount(episodes.ending[episodes.ending >= 0], minlength=len(game.endings)) / 40_000
     )
     assert shares == pytest.approx(exact.endings, abs=0.012)
-
-
-@pytest.mark.full
-def test_the_uncompiled_game_scores_the_same(market):
-    from textgames.game.episodes import play_episodes, random_policy, summarise
-
-    game = textgames.make("night-market")
-    summary = summarise(play_episodes(game, random_policy(0), 4_000, 0))
-    episodes = market.play(None, 40_000, seed=0)
-    assert summary.mean_return == pytest.approx(episodes.total.mean(), abs=0.8)
-    assert summary.mean_steps == pytest.approx(episodes.steps.mean(), abs=1.0)
 
 
 def test_the_seed_determines_all_episodes_and_their_number_is_exact(story):
@@ -253,12 +189,6 @@ def test_play_follows_a_policy_of_probabilities_per_slot(market):
     assert (game.play(uniform(game), 100, seed=0).steps > 0).all()
 
 
-def test_all_states_of_a_page_have_its_actions(market):
-    game = market
-    assert (game.by_state(game.page_action) == game.action).all()
-    assert all(game.actions[a] for a in game.page_actions[0] if a >= 0)
-
-
 def test_recorded_transitions_are_the_steps_of_the_episodes(story):
     game = compiled(story(COIN, COIN_RULES))
     episodes = game.play(None, 500, seed=0, record=True, lanes=32)
@@ -270,12 +200,6 @@ def test_recorded_transitions_are_the_steps_of_the_episodes(story):
 
 
 # The cache
-
-
-def test_tests_use_a_separate_cache_folder(session_home):
-    textgames.compile_game(textgames.make("long-watch"))
-    assert list((session_home / "cache").glob("long-watch-*.npz"))
-    assert session_home == textgames.files.home()
 
 
 def test_a_cached_game_equals_the_compiled_one(home, monkeypatch):
@@ -318,28 +242,6 @@ def test_a_cache_folder_that_cannot_be_written_is_only_logged(story, tmp_path, c
     (tmp_path / "file").write_text("in the way")
     assert len(textgames.compile_game(story(COIN, COIN_RULES), cache=tmp_path / "file")) == 4
     assert "cannot be written" in caplog.text
-
-
-@pytest.mark.full
-def test_a_search_without_exploration_reaches_the_same_states(market):
-    game = open_story("night-market")
-    states = reachable_states(game.renderer, 10**6, 10**9)
-    assert len(states) == market.live_states
-
-
-def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):
-    calls = 0
-    outcomes = Renderer.outcomes
-
-    def count_calls(*arguments):
-        nonlocal calls
-        calls += 1
-        return outcomes(*arguments)
-
-    monkeypatch.setattr(Renderer, "outcomes", count_calls)
-    with pytest.raises(InputError, match="more than 200 states"):
-        textgames.compile_game(textgames.make("night-market"), limit=200, cache=tmp_path)
-    assert calls < 10 * 200  # of about 100,000
 
 
 @pytest.mark.parametrize("limits", [{"limit": 5}, {"memory": 0}, {"limit": 101}])

@@ -2,11 +2,11 @@
 
 import doctest
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 import textgames.document
+from tests.tags import Tags
 from textgames.document import (
     Block,
     Bullets,
@@ -58,32 +58,6 @@ REPORT = Document(
     ],
 )
 HOSTILE = "\x1b[2J\u202e<script>alert(1)</script> [a](http://b) `c` **d** | _e_ \\ # &"
-
-
-class Tags(HTMLParser):
-    """The tags and the text of a page; fails if a tag is not closed."""
-
-    VOID = frozenset("img rect".split())
-
-    def __init__(self, text):
-        super().__init__()
-        self.names: list[str] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.feed(text)
-        assert not self.open
-
-    def handle_starttag(self, tag, attributes):
-        self.names.append(tag)
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag not in self.VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
 
 
 def test_the_examples_of_the_documentation_hold():
@@ -177,18 +151,6 @@ def test_html_is_a_well_formed_fragment():
     assert "<summary>What to do</summary>" in text and "<code>drrn test</code>" in text
 
 
-def test_a_fragment_without_a_title_has_no_heading_of_the_document():
-    assert to_html(Document("", ["a"], [Section("B", ["c"])])) == (
-        '<p>a</p>\n<section id="b">\n<h2>B</h2>\n<p>c</p>\n</section>'
-    )
-
-
-def test_the_step_summary_starts_at_level_two_and_is_limited():
-    document = Document("T", [], [Section("S", [Bullets([str(i) for i in range(60)])])])
-    text = to_markdown(document, level=2, limit=50)
-    assert text.startswith("## T\n\n### S\n") and text.endswith("- 49\n- … and 10 more\n")
-
-
 def test_problems_and_warnings_with_a_file_become_annotations():
     notes = [
         Note("50 %,\nnow", "problem", file="a:b,c.twee", line=7),
@@ -233,22 +195,11 @@ def test_foreign_text_is_never_markdown():
     assert "a\\|b" in markdown_block(Table("", ["x"], [["a|b"]]))
 
 
-def test_code_with_backticks_keeps_them():
-    assert "\n````\n```\n````\n" in f"\n{markdown_block(Code('```'))}\n"
-    assert markdown_block(r"`a\`b`") == "`` a`b ``"
-
-
 def test_long_lines_are_wrapped_and_percentages_stay_whole():
     lines = to_text(Document("", ["word " * 30 + "< 33.3 % of all"]), width=40).splitlines()
     assert max(map(len, lines)) <= 40 and any("< 33.3 %" in line for line in lines)
     command = f"`drrn test {'x' * 60}`"
     assert "x" * 60 in to_text(Document("", [command]), width=40)
-
-
-def test_a_table_that_is_too_wide_loses_the_end_of_its_longest_words():
-    table = Table("", ["name", "n"], [["w" * 90, "1"]])
-    header, row = to_text(Document("", [table]), width=50).splitlines()
-    assert len(row) == 50 and row.endswith("…  1") and header.split() == ["name", "n"]
 
 
 def test_items_beyond_the_limit_are_counted():
@@ -266,17 +217,6 @@ def test_columns_are_aligned_by_their_content_or_by_letters():
     table = Table("", ["", "n", "m", "w"], rows)
     assert table.alignment == "lrrl"
     assert Table("", ["", "n"], [["a", "b"]], align="rr").alignment == "rr"
-
-
-def test_figures_with_an_svg_are_inline():
-    text = to_html(Document("", [Figure("A", svg="<svg></svg>"), Figure("B", path="b.svg")]))
-    assert text.count("<figure>") == 2 and text.count('<div class="figures">') == 1
-    assert "<svg></svg></div>" in text and '<img src="b.svg" alt="B">' in text
-
-
-def test_cells_have_bars_and_remarks_in_html():
-    text = to_html(Document("", [Table("", ["n"], [[Cell("1", remark="often", bar=0.25)]])]))
-    assert '<rect width="25.0" height="6"/>' in text and '<span class="remark">often</span>' in text
 
 
 def test_a_figure_has_words_for_screen_readers_and_no_heading_is_empty():

@@ -1,8 +1,6 @@
 """Gymnasium environments of texts as games."""
 
 import contextlib
-import subprocess
-import sys
 
 import gymnasium
 import numpy as np
@@ -11,8 +9,7 @@ import pytest
 import drrn
 import drrn.gym
 import textgames
-from tests import sample_games
-from tests.sample_games import CommandsEnv, Doors, FixedEnv
+from tests.sample_games import CommandsEnv, FixedEnv
 from textgames.game.contract import (
     THE_END,
     another,
@@ -71,17 +68,6 @@ def test_a_truncated_episode_still_has_actions_and_must_be_reset():
     assert not is_stopped(game)
 
 
-def test_a_truncated_episode_without_commands_keeps_the_previous_ones():
-    class Mute(CommandsEnv):
-        def step(self, action):
-            text, reward, terminated, truncated, info = super().step(action)
-            return text, reward, terminated, truncated, {} if truncated else info
-
-    game = GymnasiumGame(Mute(limit=1))
-    before = game.reset(0).actions
-    assert game.step(0).actions == before and is_stopped(game)
-
-
 def test_an_environment_with_a_fixed_list_is_stepped_by_number():
     for game in (
         GymnasiumGame(FixedEnv()),
@@ -105,26 +91,6 @@ def test_a_registered_environment_has_its_limit_and_copies():
     assert twin.reset(5) == game.reset(5) and fingerprint_of(twin) == fingerprint_of(game)
 
 
-def test_an_unregistered_environment_has_the_default_limit_and_no_copies():
-    game = GymnasiumGame(CommandsEnv())
-    assert step_limit_of(game) == 500 and another(game) is None
-
-
-def test_environments_around_two_stories_have_two_fingerprints():
-    by_name = [GymnasiumGame(drrn.gym.StoryEnv(name)) for name in BUILT_IN]
-    assert fingerprint_of(by_name[0]) != fingerprint_of(by_name[1])
-    envs = [gymnasium.make("drrn/Story-v0", game=make("long-watch")) for _ in range(2)]
-    assert len({fingerprint_of(GymnasiumGame(env)) for env in envs}) == 1
-
-
-def test_an_environment_in_an_unknown_wrapper_has_no_copies():
-    class Plain(gymnasium.Wrapper):
-        pass
-
-    game = GymnasiumGame(Plain(gymnasium.make("drrn/LongWatch-v0")))
-    assert another(game) is None and game.reset(0).actions
-
-
 def test_an_environment_without_texts_or_actions_is_rejected():
     class Numbers(FixedEnv):
         def reset(self, *, seed=None, options=None):
@@ -139,16 +105,3 @@ def test_an_environment_without_texts_or_actions_is_rejected():
         GymnasiumGame(Silent()).reset(0)
     with pytest.raises(textgames.InputError, match="must be a list of"):
         GymnasiumGame(FixedEnv(), "one")
-
-
-def test_the_core_does_not_import_gymnasium():
-    code = "import sys, textgames; textgames.make('long-watch').reset(0); assert 'gymnasium' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_any_game_becomes_a_gymnasium_environment():
-    env = drrn.gym.StoryEnv(Doors())
-    text, info = env.reset(seed=0)
-    assert text in env.observation_space and "Straße" in env.observation_space
-    assert env.step(0)[0] == "Room 1: two doors." and env.step(7)[1] == 0.0
-    assert len(info["admissible_commands"]) == 2 and sample_games.fixed_env()

@@ -1,13 +1,11 @@
 """History: the last pages and actions as part of the state's text."""
 
-import json
 from typing import Any
 
 import pytest
 
 import drrn
 import textgames
-from tests.commands import main
 from tests.game_checks import check_outcomes
 from tests.sample_games import Dice, Doors, Walk
 from tests.trainings import Stepped
@@ -73,11 +71,6 @@ def test_the_text_has_the_last_page_and_its_action():
     assert game.reset(0).text == "Room 0: two doors."
 
 
-def test_a_history_of_length_zero_is_the_game_itself():
-    game = Doors()
-    assert with_history(game, 0) is game
-
-
 @pytest.mark.parametrize(
     "open_game", [Doors, Dice, Walk, Echo, lambda: textgames.make("long-watch")]
 )
@@ -103,10 +96,6 @@ def test_an_enumerable_game_is_compiled_with_its_history(open_game):
     assert endings == {ending.passage for ending in plain.endings}
 
 
-def test_a_game_that_is_not_enumerable_is_not_enumerable_with_its_history():
-    assert not hasattr(with_history(Walk(), 2), "opening")
-
-
 @pytest.mark.parametrize("wrap", [lambda game: game, Stepped], ids=["compiled", "stepped"])
 def test_only_history_distinguishes_pages_with_the_same_text(wrap):
     scores = []
@@ -128,21 +117,6 @@ def test_play_and_evaluation_use_the_history_of_the_training(tmp_path):
     assert agent.exact(Echo(), "greedy")[1][0].final_reward == 10.0
     resumed = drrn.resume(tmp_path / "run", Echo(), rounds=6)
     assert [done.number for done in resumed.train()] == [6]
-
-
-def test_the_command_line_trains_evaluates_and_resumes_with_history(tmp_path, capsys):
-    run = str(tmp_path / "run")
-    small = "--rounds 1 --episodes-per-round 6 --evaluation-episodes 4 --replicas 1 --hidden 4"
-    train = ["train", "long-watch", "--history", "2", "--out", run, "--matches"]
-    assert main([*train, *small.split()]) == 0
-    config = json.loads((tmp_path / "run" / "config.json").read_text())
-    assert config["settings"]["history"] == 2 and config["game"]["history"] == 0
-    assert main(["evaluate", run, "--episodes", "4"]) == 0
-    assert main(["play", "long-watch", "--agent", run, "--policy", "best", "--episodes", "2"]) == 0
-    assert main(["ask", run, "--examples", "4"]) == 0
-    assert main(["train", "--resume", run]) == 0
-    assert main(["train", "long-watch", "--history", "-1", "--out", f"{run}2"]) != 0
-    assert "history is -1" in capsys.readouterr().err
 
 
 def test_a_spec_with_history_opens_the_game_with_it():

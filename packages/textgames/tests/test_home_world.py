@@ -6,20 +6,9 @@ import numpy as np
 import pytest
 
 import textgames
-from tests.game_checks import check_outcomes
-from textgames.compiled.chain import uniform
 from textgames.compiled.compile import compile_game
 from textgames.compiled.solve import best, one_slot, policy_score, random_play
-from textgames.game.contract import check_game
-from textgames.wording import words
-from textgames.worlds.home_world import (
-    DIRECTIONS,
-    DONE,
-    MOST_COMMANDS,
-    OUT_OF_TIME,
-    HomeState,
-    HomeWorld,
-)
+from textgames.worlds.home_world import DONE, MOST_COMMANDS, OUT_OF_TIME, HomeState
 
 VERBS = ("eat", "sleep", "watch", "exercise", "go")
 THINGS = ("tv", "bike", "apple", "bed")
@@ -100,12 +89,6 @@ def test_the_best_play_returns_0_990_in_two_steps_and_completes_every_quest(comp
     assert (success_rate(compiled, score), score.steps) == pytest.approx((1.0, 2.0))
 
 
-def test_the_best_play_with_5_percent_random_actions_returns_0_981(compiled):
-    policy = one_slot(compiled, best(compiled, 1.0).slot)
-    score = policy_score(compiled, 0.95 * policy + 0.05 * uniform(compiled))
-    assert score.total == pytest.approx(0.981, abs=0.0005)
-
-
 @pytest.mark.parametrize(
     ("alike", "mean_return", "share"),
     [(False, 0.935, 0.979), (True, 0.398, 0.5)],
@@ -125,67 +108,6 @@ def test_the_best_score_of_a_bag_of_words(world, compiled, alike, mean_return, s
     score = policy_score(compiled, np.array(chosen, float))
     assert score.total == pytest.approx(mean_return, abs=0.0006)
     assert success_rate(compiled, score) == pytest.approx(share, abs=0.0005)
-
-
-def test_home_world_keeps_the_contract_and_lists_its_outcomes():
-    for game in (
-        textgames.make("home-world"),
-        textgames.make("home-world", shuffle=False),
-        textgames.compile_game(textgames.make("home-world")),
-    ):
-        check_game(game, episodes=20)
-    check_outcomes(textgames.make("home-world"), episodes=5)
-
-
-def test_every_page_offers_five_verbs_times_eight_objects(compiled):
-    pairs = itertools.product(VERBS, (*DIRECTIONS, *THINGS))
-    commands = {f"{verb} {thing}" for verb, thing in pairs}
-    assert len(commands) == 40
-    assert all(set(page) == commands for page in menus(compiled))
-
-
-def menus(compiled):
-    return [
-        [compiled.actions[a] for a in page if a >= 0]
-        for page in compiled.page_actions
-        if page[0] >= 0
-    ]
-
-
-def test_shuffled_commands_have_a_new_order_and_the_same_effects():
-    plain = textgames.make("home-world", shuffle=False)
-    assert isinstance(plain, HomeWorld)
-    assert plain.reset(seed=1).actions == plain.step(0).actions == plain.commands
-    shuffled = textgames.make("home-world")
-    first = shuffled.reset(seed=1)
-    second = shuffled.step(0)
-    assert sorted(first.actions) == sorted(second.actions) == sorted(plain.commands)
-    assert len({first.actions, second.actions, plain.commands}) == 3
-
-
-def test_144_texts_are_72_bags_of_words(world):
-    quests = [world.quest(*pair) for pair in itertools.permutations(range(4), 2)]
-    assert len(set(quests)) == 12 and len({tuple(sorted(words(quest))) for quest in quests}) == 6
-    texts = {
-        f"{text} {quest}"
-        for room in world.home.rooms
-        for text in room.descriptions
-        for quest in quests
-    }
-    assert len(texts) == 144 and len({tuple(sorted(words(text))) for text in texts}) == 72
-
-
-def test_no_description_names_an_exit_or_an_object_except_tv_and_bed(world):
-    for room in world.home.rooms:
-        assert len(set(room.descriptions)) == 3
-        for text in room.descriptions:
-            assert not {*DIRECTIONS, "bike", "apple"} & set(words(text))
-            assert ({"tv", "bed"} & set(words(text))) <= {room.thing}
-
-
-def test_one_description_of_the_kitchen_mentions_living(world):
-    kitchen = world.home.rooms[world.number["kitchen"]]
-    assert sum("living" in words(text) for text in kitchen.descriptions) == 1
 
 
 def test_the_description_is_drawn_again_when_a_command_fails(world):
@@ -216,13 +138,6 @@ def test_rewards_of_commands_in_the_kitchen(world, command, need, pays):
         assert world.look(after).reward == pays
 
 
-def test_in_each_room_35_commands_cost_a_tenth_and_2_move(world):
-    for room in range(4):
-        effects = world.effects(HomeState(room, 0, (room + 1) % 4, (room + 2) % 4, 0, 0.0))
-        assert sum(pays == -0.1 for _, pays in effects) == 35
-        assert sum(there not in (None, room) for there, _ in effects) == 2
-
-
 def test_the_day_ends_after_twenty_commands_unless_the_last_completes_the_quest(world):
     last = HomeState(room=2, description=0, need=2, other=0, steps=MOST_COMMANDS - 1, reward=-0.1)
     for command, ending, pays in (
@@ -234,15 +149,3 @@ def test_the_day_ends_after_twenty_commands_unless_the_last_completes_the_quest(
         page = world.look(after)
         assert chance == 1 and page.ended
         assert (page.reward, world.ending_at(after)) == (pays, ending)
-
-
-def test_the_options_of_stories_are_rejected():
-    with pytest.raises(
-        textgames.InputError, match="home-world: the option paraphrased is for stories"
-    ):
-        textgames.make("home-world", paraphrased=True)
-
-
-def test_the_default_settings_play_at_most_20_000_steps(world):
-    training = world.training
-    assert training["rounds"] * training["episodes_per_round"] * MOST_COMMANDS <= 20_000

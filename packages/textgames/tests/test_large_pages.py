@@ -29,8 +29,10 @@ class Hall(Walk):
         return super().step(index % 2)
 
 
-@pytest.mark.parametrize("recipe", [{"paper": True}, {"updates": 10}], ids=["paper", "strong"])
-@pytest.mark.parametrize(("doors", "words"), [(2000, 0), (3, 170_000)])
+@pytest.mark.parametrize(
+    ("doors", "words", "recipe"),
+    [(2000, 0, {"paper": True}), (2000, 0, {"updates": 10}), (3, 170_000, {"updates": 10})],
+)
 def test_a_page_of_2000_links_or_of_a_megabyte_needs_little_memory(doors, words, recipe):
     small: dict[str, Any] = {"rounds": 1, "episodes_per_round": 5, "evaluation_episodes": 2}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

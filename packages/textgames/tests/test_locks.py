@@ -26,23 +26,6 @@ def test_a_locked_run_is_not_changed(tale, tmp_path, capsys):
     assert main(resume_command(tmp_path / "run")) == 0
 
 
-def test_the_second_of_two_commands_for_one_folder_is_rejected(tale, tmp_path, monkeypatch, capsys):
-    create = Run.create
-    exit_codes = []
-
-    def create_and_start_another(folder, trainer):
-        monkeypatch.setattr(Run, "create", create)
-        run = create(folder, trainer)
-        exit_codes.append(train(tale, folder))
-        return run
-
-    monkeypatch.setattr(Run, "create", create_and_start_another)
-    assert train(tale, tmp_path / "run") == 0 and exit_codes == [2]
-    assert "already exists" in capsys.readouterr().err
-    train(tale, tmp_path / "alone")
-    assert same_results(results_of(tmp_path / "run"), results_of(tmp_path / "alone"))
-
-
 def test_a_process_that_waits_for_a_lock_does_not_clear_the_file(tmp_path):
     path = tmp_path / "alive"
     with lock_file(path, "busy") as held:

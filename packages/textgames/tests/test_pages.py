@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
@@ -14,8 +13,8 @@ from storytest.playtest.clicks import ClickPath
 from storytest.playtest.findings import Problem
 from storytest.playtest.playtest import StoryTest
 from storytest.playtest.report import report, report_fragment
-from tests.commands import main
 from tests.stories import FORK, REWARDS
+from tests.tags import Tags
 from textgames.document import to_html
 from textgames.errors import InputError
 from textgames.pages import rendered, safe_markup
@@ -24,29 +23,6 @@ EXPECTED = '[[expect]]\nbest = ">= 20"\n[[expect]]\nreachable = "Island"\n'
 HOSTILE = FORK.replace("Go out.", "<script>alert(1)</script>").replace(
     "An island", "\x1b[2J\u202e<img src=x> An island"
 )
-
-
-class Tags(HTMLParser):
-    """The tags and attributes of a page; `open` has the tags that are not closed."""
-
-    VOID = frozenset("meta link br hr img input rect path circle line".split())
-
-    def __init__(self, text):
-        super().__init__()
-        self.names = []
-        self.attributes = []
-        self.open = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.names.append(tag)
-        self.attributes += [name for name, _ in attributes]
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag not in self.VOID:
-            assert self.open.pop() == tag, self.getpos()
 
 
 def page_of(findings, map_svg=""):
@@ -98,15 +74,6 @@ def test_texts_of_a_story_are_never_markup(story):
         assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", text)
     # the server's policy allows no inline styles
     assert "style" not in Tags(report_fragment(findings)).attributes
-
-
-def test_the_command_prints_the_page_and_exits_with_1_if_an_expectation_fails(tmp_path, capsys):
-    (tmp_path / "tale.twee").write_text(FORK)
-    (tmp_path / "tale.toml").write_text(f'story = "tale.twee"\n{REWARDS}{EXPECTED}')
-    assert main(["test", str(tmp_path / "tale.toml"), "--seconds", "5", "--format", "html"]) == 1
-    text = capsys.readouterr().out
-    assert text.startswith("<!doctype html>") and text.count("</html>") == 1
-    assert 'data-page="Island"' in text
 
 
 def test_without_jinja2_the_error_names_the_package_to_install(monkeypatch):

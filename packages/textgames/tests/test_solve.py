@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import textgames
 from textgames.compiled.chain import (
-    Budget,
     Chain,
     series,
     softmax_of_slots,
@@ -20,7 +19,7 @@ from textgames.compiled.chain import (
     strong_components,
     uniform,
 )
-from textgames.compiled.memoryless import best_memoryless, fixed_point
+from textgames.compiled.memoryless import fixed_point
 from textgames.compiled.solve import best, one_slot, policy_score, policy_value, random_play
 
 
@@ -122,23 +121,6 @@ def test_a_loop_with_a_positive_reward_needs_a_discount(story):
     assert best(game, 0.5).score == pytest.approx(2)
 
 
-HIDDEN = (
-    ":: Start\n<<set $key = either(0, 1)>>You forget at once what you have.\n\n[[On.|Door]]\n\n:: Door\nA door.\n\n"
-    "<<if $key>>[[Left.|Good]]\n[[Right.|Bad]]<<else>>[[Left.|Bad]]\n[[Right.|Good]]<<endif>>\n\n"
-    ":: Good\nG.\n\n:: Bad\nB.\n"
-)
-
-
-def test_a_memoryless_policy_gets_half_the_reward_with_a_hidden_key(story):
-    game = compile_game(story(HIDDEN, rules(Good=10, Bad=0)))
-    assert best(game).score == 10
-    assert best_memoryless(game).score == pytest.approx(5)
-    visible = compile_game(
-        story(HIDDEN.replace("A door.", "A door. <<$key>>"), rules(Good=10, Bad=0))
-    )
-    assert best_memoryless(visible).score == pytest.approx(10)
-
-
 GUN = (
     ":: Start\n[[Take it.|Take]]\n[[Leave it.|Bar]]\n\n:: Take\n<<set $gun = 1>><<display 'Bar'>>\n\n"
     ":: Bar\nA bar.\n\n<<if $gun>>[[Go in.|Bad]]<<else>>[[Go in.|Good]]<<endif>>\n\n:: Good\nG.\n\n:: Bad\nB.\n"
@@ -209,7 +191,7 @@ def test_components_are_ordered_and_their_equations_give_the_sum_of_the_series()
     assert component[0] == component[1] < component[2] == component[3] < component[4]
     weight = np.full(6, 0.3)
     summed = series(np.arange(5.0), source, target, weight)
-    solved = series(np.arange(5.0), source, target, weight, budget=Budget(quick_terms=0))
+    solved = solve_by_components(np.arange(5.0), source, target, weight)
     assert solved == pytest.approx(summed, rel=1e-9)
 
 
@@ -311,7 +293,6 @@ def test_the_best_policy_earns_the_best_score_and_no_policy_exceeds_it(tale, see
         value = policy_value(graph, one_slot(graph, solution.slot), discount)
         assert value == pytest.approx(solution.score, abs=1e-9)
         assert policy_value(graph, other, discount) <= solution.score + 1e-9
-        assert best_memoryless(graph, discount).score <= solution.score + 1e-9
     chance = policy_score(graph, other)
     assert chance.endings.sum() + chance.trapped == pytest.approx(1)
     assert chance.total == pytest.approx(policy_value(graph, other, 1.0))

@@ -14,8 +14,7 @@ from textgames.compiled.compile import compile_game
 from textgames.compiled.solve import best, one_slot, policy_score, random_play
 from textgames.game.contract import check_game, fingerprint_of
 from textgames.openers import WORLDS
-from textgames.play import matching_actions, menu_lines
-from textgames.wording import words
+from textgames.play import matching_actions
 from textgames.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
 
 
@@ -58,44 +57,6 @@ def test_every_page_has_6_verbs_times_37_objects(house, compiled):
     assert ((compiled.page_actions >= 0).sum(axis=1) % 222 == 0).all()
 
 
-def test_the_house_has_more_states_than_fantasy_world_and_can_be_solved(compiled):
-    situations = {text.partition("\n\n")[2] for text in compiled.texts}  # without the description
-    assert len(situations) >= 56 and len(compiled) < 20_000
-
-
-def test_rooms_have_four_long_descriptions_of_many_words(house, compiled):
-    texts = [text for room in house.rooms.values() for text in room["descriptions"]]
-    lengths = [len(words(text)) for text in texts]
-    assert len(texts) == len(set(texts)) == 48
-    assert 65 <= np.mean(lengths) <= 76 and min(lengths) >= 60
-    assert len({word for text in compiled.texts for word in words(text)}) > 1_000
-
-
-def test_every_command_of_the_rules_is_in_the_menu(house):
-    errands = house.errands.values()
-    rooms = house.rooms.values()
-    commands = {house.table["fire"]["command"]}
-    commands |= {errand["command"] for errand in errands}
-    commands |= {errand["wrong"]["command"] for errand in errands if "wrong" in errand}
-    commands |= {f"go {direction}" for room in rooms for direction in room["exits"]}
-    commands |= {command for room in rooms for command in room["harmless"]}
-    assert commands <= set(house.commands)
-
-
-def test_exits_lead_back(house):
-    opposite = {
-        "north": "south",
-        "south": "north",
-        "east": "west",
-        "west": "east",
-        "up": "down",
-        "down": "up",
-    }
-    for room in house.rooms.values():
-        for direction, target in room["exits"].items():
-            assert house.rooms[target]["exits"][opposite[direction]] == room["name"]
-
-
 def test_the_best_play_sees_the_comet_and_returns_9_80(compiled):
     solution = best(compiled, 1.0)
     score = policy_score(compiled, one_slot(compiled, solution.slot), 100)
@@ -112,13 +73,6 @@ def comet_odds(compiled, score):
 def test_random_play_sees_no_comet(compiled):
     score = random_play(compiled, 100)
     assert score.endings.sum() < 1e-9 and score.total == pytest.approx(-9.67, abs=0.005)
-
-
-def test_pages_of_east_and_west_differ_only_in_word_order(house):
-    for one, other in (("east", "west"), ("clock, then globe", "globe, then clock")):
-        first = house.look(ErrandState("dome", 0, one, True, 0.0)).text
-        second = house.look(ErrandState("dome", 0, other, True, 0.0)).text
-        assert first != second and sorted(words(first)) == sorted(words(second))
 
 
 BAG_COMMANDS = {  # for each description of a room in which the errand is ambiguous
@@ -232,9 +186,7 @@ def test_a_nonsensical_command_costs_a_tenth_and_a_harmless_one_a_hundredth(hous
         ("south", ["go south"]),
         ("ta bel", ["take bell"]),
         ("bell", ["go bell", "take bell"]),
-        ("take the bell!", ["take bell"]),
-        ("get bell", ["take bell"]),
-        ("walk n", ["go north"]),
+        ("take bell!", ["take bell"]),
         ("i", []),
         ("fly", []),
         ("", []),
@@ -243,21 +195,6 @@ def test_a_nonsensical_command_costs_a_tenth_and_a_harmless_one_a_hundredth(hous
 def test_a_command_matches_by_prefixes_of_its_words(text, commands):
     menu = ["go north", "go notice", "go south", "go bell", "take bell", "take notice"]
     assert [menu[index] for index in matching_actions(text, menu)] == commands
-
-
-def test_articles_matter_if_two_actions_differ_only_in_them():
-    menu = ["Open the door.", "Open a door."]
-    assert matching_actions("open a door.", menu) == [1]
-    assert matching_actions("open door", menu) == [0, 1]
-    assert matching_actions("o d", menu) == [0, 1]
-
-
-def test_a_long_menu_is_displayed_as_verbs_and_objects_if_it_is_their_product():
-    assert menu_lines(["go up", "take up", "take cat", "go cat"]) == [
-        "verbs: go, take",
-        "objects: cat, up",
-    ]
-    assert menu_lines(["go up", "wait"]) == ["go up, wait"]
 
 
 def test_a_person_types_commands(capsys, monkeypatch, home):
@@ -272,26 +209,6 @@ def test_a_person_types_commands(capsys, monkeypatch, home):
     # the menu: on the first page, by look, by help, and on the first page again
     assert output.count("verbs: eat") == 4
     assert "Your last command paid -0.01." in output and "Undid one step." in output
-
-
-def test_play_shows_only_the_chosen_command_of_a_long_menu(capsys, home):
-    options = ["--policy", "random", "--episodes", "1", "--show", "--seed", "1"]
-    assert main(["play", "home-world", *options]) == 0
-    output = capsys.readouterr().out.splitlines()
-    lines = [line for line in output if line.startswith("  ") and "reward" not in line]
-    assert 1 <= len(lines) <= 20 and all(line.startswith("  → ") for line in lines)
-
-
-def test_a_run_reports_the_share_of_quests_done(capsys, tmp_path, home):
-    run = str(tmp_path / "run")
-    few = (
-        "--rounds 1 --episodes-per-round 5 --replicas 2 --hidden 5 --evaluation-episodes 5".split()
-    )
-    assert main(["train", "home-world", "--paper", *few, "--out", run]) == 0
-    capsys.readouterr()
-    assert main(["evaluate", run, "--exact", "--policy", "softmax"]) == 0
-    output = capsys.readouterr().out
-    assert "quest done" in output and "out of time" in output
 
 
 @pytest.mark.parametrize(

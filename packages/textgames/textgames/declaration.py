@@ -8,7 +8,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from textgames import registry
@@ -42,7 +42,7 @@ class Setting:
     most: float | None = None
     above: float | None = None
     same_results: bool = False  # the value does not change results
-    needs: str = ""  # condition under which it has an effect, a key of settings.CONDITIONS
+    needs: Sequence[Mapping[str, Any]] = ()  # alternatives under which it has an effect
 
     def check(self, value: Any) -> None:
         """Raise InputError for a wrong type, an unknown name or a number out of bounds."""

@@ -53,15 +53,6 @@ def json_bytes(value: Any, **layout: Any) -> bytes:
         raise InputError(f"a result cannot be written as JSON: {error}") from error
 
 
-def check_json(data: bytes) -> None:
-    """Raise a ValueError for bytes that are not the whole of a JSON value."""
-
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is not a number of JSON")
-
-    json.loads(data, parse_constant=refuse)
-
-
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing. If the disk fills, the old file stays.
 
@@ -69,7 +60,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     if path.suffix == ".json":
         try:
-            check_json(data)
+            json.dumps(json.loads(data), allow_nan=False)
         except ValueError as error:
             raise InputError(f"{path}: {error}; the old file is unchanged") from error
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -115,14 +106,6 @@ def append_line(path: Path, line: str) -> None:
             file.write(f"{start}{line}\n".encode())
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def inside(folder: Path, name: str) -> Path:
-    """The path of a file in a folder. A name that leads outside of it is refused."""
-    path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()) or path == folder / "..":
-        raise InputError(f"{name}: leads outside the folder {folder}")
-    return path
 
 
 def remove_leftovers(folder: Path, names: Iterable[str]) -> None:

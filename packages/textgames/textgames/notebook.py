@@ -1,5 +1,6 @@
 """What a notebook displays as HTML and SVG: pages of games, Q-values, learning curves, maps."""
 
+import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from textgames.files import write
 from textgames.pages import rendered
 
 BACKGROUND = '<rect width="100%" height="100%" fill="#fff"/>'
-COLOURS = ("#2f6fab", "#c2571a", "#8250c4")
+COLOURS = ("#2f6fab", "#c2571a", "#8250c4", "#2e7d32", "#b3261e", "#6b5b00")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def curve(
         return round(across, 1), round(bottom - (bottom - top) * share, 1)
 
     drawn = []
-    for line, colour in zip(lines, COLOURS, strict=False):
+    for line, colour in zip(lines, itertools.cycle(COLOURS), strict=False):
         triples = list(zip(line.episodes, line.means, line.sds, strict=True))
         dots = [at(x, mean) for x, mean, _ in triples]
         upper = [at(x, min(mean + sd, bound)) for x, mean, sd in triples]

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textgames import registry
 from textgames.errors import InputError, did_you_mean
@@ -13,13 +13,10 @@ from textgames.files import home
 from textgames.game.contract import Game, looks_like_a_game
 from textgames.game.gymnasium_game import checked_game, game_of, is_environment
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
 ENGINES = ("native", "hosted")  # what plays a Twine story
 STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink", ".js", ".toml")
 SPEC = "_drrn_spec"  # the attribute that `make` sets on a game
-OURS = frozenset("textgames storytest textsuites drrn textgames_page lab".split())
+OURS = frozenset("textgames storytest textsuites drrn textgames_arena textgames_page lab".split())
 ANY_PATH = "*"  # the entry point that opens files and folders
 
 BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
@@ -59,9 +56,8 @@ def opener_for(name: str) -> Opener:
     Raises:
         InputError: Nothing installed opens it.
     """
-    point = _entry_point(name)
-    if point is not None:
-        opener: Opener = registry.load(point)
+    opener = _registered_opener(name)
+    if opener is not None:
         return opener
     if registry.is_object(name) or name in registry.registered("game"):
         return FACTORY
@@ -69,15 +65,15 @@ def opener_for(name: str) -> Opener:
     raise InputError(f"{name}: the package storytest, which opens stories, is not installed")
 
 
-def _entry_point(name: str) -> "EntryPoint | None":
-    """The entry point that opens a game; None if there is none."""
+def _registered_opener(name: str) -> Opener | None:
+    """The opener of a game that a package registers; None if there is none."""
     points = registry.registered("opener")
-    if name in points:
-        return points[name]
-    if _exists(name) or name in installed_games():
-        return points.get(ANY_PATH)
-    scheme, colon, _ = name.partition(":")
-    return points.get(scheme + colon) if colon else None
+    key = name
+    if name not in points:
+        is_path = _exists(name) or name in installed_games()
+        key = ANY_PATH if is_path else "".join(name.partition(":")[:2])
+    point = points.get(key)
+    return registry.load(point) if point else None
 
 
 def installed_games() -> dict[str, Path]:
@@ -87,17 +83,14 @@ def installed_games() -> dict[str, Path]:
 
 def absolute_name(name: str) -> str:
     """Return a name that opens the same game from every folder; paths become absolute."""
-    point = _entry_point(name)
-    if point is None:
-        return name
-    opener: Opener = registry.load(point)
-    return opener.absolute_name(name)
+    opener = _registered_opener(name)
+    return opener.absolute_name(name) if opener else name
 
 
 def training_named(name: str) -> Mapping[str, Any]:
     """The settings that a name stands for, such as that of a paper's protocol."""
-    point = _entry_point(name)
-    return registry.load(point).training(name) if point else {}
+    opener = _registered_opener(name)
+    return opener.training(name) if opener else {}
 
 
 def with_options(name: str, **changes: Any) -> str:
@@ -106,8 +99,7 @@ def with_options(name: str, **changes: Any) -> str:
     Raises:
         InputError: Names of such games have no options.
     """
-    point = _entry_point(name)
-    opener: Opener | None = registry.load(point) if point else None
+    opener = _registered_opener(name)
     if opener is None or opener.with_options is None:
         raise InputError(f"{name}: not a game of a suite, so it has no option {', '.join(changes)}")
     return opener.with_options(name, **changes)
@@ -190,7 +182,7 @@ def spec_for(
     name = str(name_or_path)
     if options.get("engine") not in (None, *ENGINES):
         raise InputError(f"engine {options['engine']!r}: choose one of {', '.join(ENGINES)}")
-    is_module = registry.is_object(name) and _entry_point(name) is None
+    is_module = registry.is_object(name) and _registered_opener(name) is None
     if is_module:
         registry.trust(name)
     module_folder = str(Path(folder or ".").resolve()) if is_module else None
@@ -268,8 +260,6 @@ def check_path(name: str) -> Path:
         raise missing_file(path)
     registered = tuple(registry.registered("game"))
     others = (*installed_games(), *registered)
-    if name in PAPER:
-        raise InputError(f"{name} is not installed; python -m lab games PATH installs it")
     names = (*BUILT_IN, *PAPER, *WORLDS, *others)
     installed = f"; installed: {', '.join(others)}" if others else ""
     raise InputError(

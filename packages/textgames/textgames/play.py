@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
-from textgames import scores
-from textgames.game.contract import Game, Observation, checked, ending_of, is_stopped, title_of
+from textgames.game.contract import Game, Observation, checked, is_stopped, title_of
 from textgames.wording import counted, visible, words
 
 
@@ -33,35 +32,22 @@ HELP_COMMANDS = (
     "type a command, or the first letters of its words; [b]help[/b] lists the commands, "
     f"[b]look[/b] repeats the page; {KEYS}"
 )
-DIRECTIONS = {"n": "north", "s": "south", "e": "east", "w": "west", "d": "down"}  # u is undo
-ARTICLES = {"a", "an", "the"}
-SYNONYMS = {"get": "take", "walk": "go"}  # if the game has no such verb
+DIRECTIONS = {way[0]: f"go {way}" for way in ("north", "south", "east", "west", "down")}
 
 
 def matching_actions(answer: str, actions: Sequence[str]) -> list[int]:
     """The indices of the actions that an answer may mean.
 
-    An equal action comes first, then those whose words begin with the typed ones in order, then
-    those that contain them. Articles and punctuation are ignored; a direction alone means to go.
+    Equal actions come first, then those whose words begin with the typed ones in order, then those
+    that contain them. Punctuation is ignored. The letter of a direction means to go there.
     """
-    for index, action in enumerate(actions):
-        if action.lower().split() == answer.lower().split():
-            return [index]
-    contents = [_content_words(action) for action in actions]
-    typed = _content_words(answer)
-    if not typed:
-        return []
-    if not any(_begins(action, typed[:1]) for action in contents):
-        typed = [SYNONYMS.get(typed[0], typed[0]), *typed[1:]]
-    candidates = [typed]
-    direction = DIRECTIONS.get(typed[-1], typed[-1])
-    if direction in (*DIRECTIONS.values(), "up") and typed[:-1] in ([], ["go"]):
-        candidates.append(["go", direction])
-    for candidate in candidates:
-        if candidate in contents:
-            return [index for index, action in enumerate(contents) if action == candidate]
-    beginning = [index for index, action in enumerate(contents) if _begins(action, typed)]
-    return beginning or [i for i, action in enumerate(contents) if _contains(action, typed)]
+    typed = words(DIRECTIONS.get(answer.strip(), answer))
+    contents = list(map(words, actions))
+    for fits in (operator.eq, _begins, _contains):
+        matches = [index for index, action in enumerate(contents) if typed and fits(action, typed)]
+        if matches:
+            return matches
+    return []
 
 
 def menu_lines(actions: Sequence[str]) -> list[str]:
@@ -72,10 +58,6 @@ def menu_lines(actions: Sequence[str]) -> list[str]:
     if len(verbs) * len(objects) == len(set(pairs)) and all(objects):
         return [f"verbs: {', '.join(verbs)}", f"objects: {', '.join(objects)}"]
     return [", ".join(sorted(actions))]
-
-
-def _content_words(text: str) -> list[str]:
-    return [word for word in words(text) if word not in ARTICLES] or text.lower().split()
 
 
 def _begins(action: Sequence[str], typed: Sequence[str]) -> bool:
@@ -150,23 +132,14 @@ class Session:
     """A person plays game after game. The first one starts after the choices of `start`."""
 
     def __init__(
-        self,
-        game: Game,
-        seed: int,
-        player: str,
-        path: Path | None,
-        agent: Advisor | None = None,
-        start: Sequence[int] = (),
+        self, game: Game, seed: int, agent: Advisor | None = None, start: Sequence[int] = ()
     ) -> None:
         self.game = game
         self.seed = seed
-        self.player = player
-        self.path = path  # of the scores, which are not saved without it
         self.agent = agent
         self.view = PageView()
         self.start = list(start)
         self.actions: list[int] = []  # of the current game
-        self.undone = 0
 
     def play(self) -> None:
         """Play until the person quits."""
@@ -181,30 +154,28 @@ class Session:
         """Play one game. Return whether another one follows."""
         self.actions = self.start
         self.start = []
-        self.undone = 0
         page, total = self._replay()
         while not page.ended:
             self._show(page)
             if is_stopped(self.game):
-                self.view.note("The game stopped before an ending, so no score was saved.")
+                self.view.note("The game stopped before an ending.")
                 return self._plays_again()
             answer = self._ask(page)
             if answer is None:
-                self.view.note("You quit before an ending, so no score was saved.")
+                self.view.note("You quit before an ending.")
                 return False
             if answer == "r":
                 self.view.console.rule("restart")
                 return True
             if answer == "u":
                 self.view.note("Undid one step.")
-                self.undone += bool(self.actions)
                 self.actions.pop()
                 page, total = self._replay()
             else:
                 self.actions.append(int(answer))
                 page = self._step(page, int(answer), len(self.actions))
                 total += page.reward
-        self._record(page, total)
+        self.view.ending(page, total, len(self.actions))
         return self._plays_again()
 
     def _replay(self) -> tuple[Observation, float]:
@@ -298,23 +269,6 @@ class Session:
             self.view.note(f'"{escaped(answer)}" could mean {some}{more}; type more of it.')
         else:
             self.view.note(f'No command "{escaped(answer)}". Type [b]help[/b] for the commands.')
-
-    def _record(self, page: Observation, total: float) -> None:
-        steps = len(self.actions)
-        self.view.ending(page, total, steps)
-        if self.path is None:
-            return
-        ending = ending_of(self.game, page) or ""
-        person = (scores.now(), self.game.name, self.player, self.seed, self.undone)
-        score = scores.FinishedGame(*person, steps, page.reward, round(total, 6), ending)
-        try:
-            scores.append(self.path, score)
-        except OSError as error:
-            self.view.note(f"{self.path}: the score was not saved: {error.strerror}", "red")
-            return
-        practice = ", marked as practice because of the undo" if self.undone else ""
-        text = f"Saved for {escaped(self.player)} in {escaped(str(self.path))}{practice}."
-        self.view.note(text, soft_wrap=True)
 
     def _plays_again(self) -> bool:
         answer = self._input("\nPlay again? [dim](y/n)[/] ")

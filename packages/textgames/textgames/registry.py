@@ -31,16 +31,12 @@ if TYPE_CHECKING:
 # Kinds of objects, and their groups of entry points. In a package's pyproject.toml:
 #     [project.entry-points."drrn.models"]
 #     additive = "mypackage:Additive"
-KINDS = ("model", "interaction", "encoder", "learner", "sentence", "player")
+KINDS = ("model", "interaction", "encoder", "learner", "sentence")
 GROUPS = {kind: f"drrn.{kind}s" for kind in KINDS}
-GROUPS |= {kind: f"textgames.{kind}s" for kind in ("command", "game", "opener")}
+GROUPS |= {kind: f"textgames.{kind}s" for kind in ("command", "game", "opener", "player")}
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")
-# What precedes the colon in names of games and players, so no user's module.
-SCHEMES = frozenset(
-    "agent person llm diagnostic protocol twx textworld jericho scienceworld".split()
-)
 
 TRUSTED = "TEXTGAMES_TRUST"  # environment variable: trusted names, which processes inherit
 RECORD = "trusted-runs"  # file in the home folder: hashes of runs that were started here
@@ -50,7 +46,13 @@ log = logging.getLogger("textgames")
 
 def is_object(name: str) -> bool:
     """Whether a name has the form `module:attribute`, and not that of our games and players."""
-    return OBJECT.fullmatch(name) is not None and name.partition(":")[0] not in SCHEMES
+    return OBJECT.fullmatch(name) is not None and name.partition(":")[0] not in schemes()
+
+
+def schemes() -> set[str]:
+    """What precedes the colon in names of games and players, so no user's module."""
+    games = {name[:-1] for name in registered("opener") if name.endswith(":")}
+    return games | registered("player").keys() | {"llm"}
 
 
 def registered(kind: str) -> dict[str, "EntryPoint"]:
@@ -79,8 +81,8 @@ def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
         return
     names = list(dict.fromkeys([*built_in, *registered(kind)]))
     scheme = name.partition(":")[0]
-    if OBJECT.fullmatch(name) and scheme in SCHEMES:
-        cause = f"{scheme}: starts the name of a game or a player of drrn"
+    if OBJECT.fullmatch(name) and scheme in schemes():
+        cause = f"{scheme}: starts the name of a game or a player"
         raise InputError(f'{kind} is "{name}": {cause}; give your module another name')
     if name not in names and not is_object(name):
         cure = f"choose from {', '.join(names)}, or give your own as module:name"
@@ -101,8 +103,6 @@ def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | Non
     match = OBJECT.fullmatch(target)
     if match is None:
         raise InputError(f"{source}: a package registers it as {target}, not as module:name")
-    if match["module"].endswith(".py"):
-        raise InputError(f"{source}: leave out .py, as in {name.replace('.py:', ':')}")
     _check_library(match["module"], source)
     if point is None:
         check_trust(name, source)
@@ -217,13 +217,12 @@ def _check_origin(module: Any, name: str, folder: Path, source: str) -> None:
 
 def _attribute(module: Any, attribute: str, source: str) -> Any:
     value = module
-    owner = module.__name__
     for part in attribute.split("."):
         if not hasattr(value, part):
+            owner = getattr(value, "__name__", type(value).__name__)
             near = did_you_mean(part, [name for name in dir(value) if not name.startswith("_")])
             raise InputError(f"{source}: {owner} has no {part}.{near}")
         value = getattr(value, part)
-        owner = part
     return value
 
 

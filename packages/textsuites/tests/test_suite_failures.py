@@ -3,19 +3,15 @@
 import gc
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
-from threading import Event
 
 import pytest
 
-import drrn
 import textgames
-from tests.suite_files import game_file, is_running, open_suite
-from tests.trainings import SMALL
+from tests.suite_files import is_running, open_suite
+from textgames.processes import ServiceError
 from textsuites.catalogue import read_choice
-from textsuites.game import EnvironmentPool, Limits
+from textsuites.game import LimitedEnvironment
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc is needed")
 
@@ -61,87 +57,12 @@ def test_a_game_that_fails_every_time_is_rejected(trouble):
         first_step(trouble, "die")
 
 
-@pytest.mark.full
-def test_a_run_continues_when_environments_die(stand_ins, caplog):
-    settings = {**SMALL, "rounds": 1, "episodes_per_round": 8, "replicas": 1}
-    game = FailingGame(open_suite("twx:trouble?seed=0&seconds=2&max_steps=3&copies=1"))
-    trainer = drrn.trainer(game, paper=True, **settings)
-    (round_,) = trainer.train()
-    game.game.close()
-    assert round_.transitions > 0 and "new environment" in caplog.text
-
-
-class FailingGame:
-    """A game without the actions that fail; every seventh step kills the environment."""
-
-    name = "failing"
-    max_steps = 3
-
-    def __init__(self, game):
-        self.game = game
-        self.steps = 0
-
-    @property
-    def stopped(self):
-        return self.game.stopped
-
-    def reset(self, seed=None):
-        self.page = self.game.reset(seed)
-        return self._visible_page()
-
-    def step(self, index):
-        self.steps += 1
-        action = "die" if self.steps % 7 == 0 else self._visible_page().actions[index]
-        self.page = self.game.step(self.page.actions.index(action))
-        return self._visible_page()
-
-    def _visible_page(self):
-        failing = ("hang", "die", "fail")
-        actions = tuple(action for action in self.page.actions if action not in failing)
-        return textgames.Observation(self.page.text, actions, self.page.reward)
-
-
 def test_an_environment_killed_between_two_episodes_is_replaced(trouble, environments, caplog):
     first = trouble.reset(0)
     for pid in environments():
         os.killpg(pid, signal.SIGKILL)
     assert trouble.reset(0) == first
     assert "new environment" in caplog.text
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "name",
-    [
-        "twx:coin?seed=2&text=look,inventory&enumerate=yes",
-        "jericho:{path}?seed=1&text=look,inventory&enumerate=yes",
-    ],
-)
-def test_an_enumeration_goes_on_when_its_environment_is_killed(
-    environments, stand_ins, tmp_path, caplog, name
-):
-    name = name.format(path=game_file(tmp_path))
-    whole = open_suite(name)
-    expected = list_states(whole)
-    whole.close()
-    game = open_suite(name)
-    for pid in environments():
-        os.killpg(pid, signal.SIGKILL)
-    states = list_states(game, kill_after=2, processes=environments)
-    game.close()
-    assert states == expected and caplog.text.count("new environment") == 2
-
-
-def list_states(game, kill_after=None, processes=None):
-    """Return the states of an enumerated game in the order of a search; kill processes once."""
-    states = [state for _, state in game.opening()]
-    for number, state in enumerate(states):
-        if number == kill_after:
-            for pid in processes():
-                os.killpg(pid, signal.SIGKILL)
-        for index in range(len(game.look(state).actions)):
-            states += [one for _, one in game.outcomes(state, index) if one not in states]
-    return states
 
 
 def test_without_actions_of_the_suite_looking_around_remains(stand_ins, caplog):
@@ -188,50 +109,8 @@ def test_no_process_remains_when_a_game_is_closed_or_collected(environments, sta
 
 
 def test_no_process_remains_when_a_game_cannot_be_opened(environments, stand_ins):
-    with pytest.raises(textgames.InputError, match="opening failed: no answer within 2 seconds"):
-        EnvironmentPool(read_choice("twx:stuck?seconds=1"), Limits(opening=2))
+    with pytest.raises(ServiceError, match="opening failed: no answer within 2 seconds"):
+        LimitedEnvironment(read_choice("twx:stuck?seconds=1"), opening=2)
     with pytest.raises(textgames.InputError, match="has no game"):
         open_suite("twx:coins")
     assert not environments()
-
-
-SCRIPT = """
-import os, signal
-import drrn
-from tests.suite_files import child_processes, open_suite
-game = open_suite("twx:trouble?seconds=30")  # without an `if __name__ == "__main__"`
-page = game.reset(0)
-print(game.choice.name, *child_processes(), flush=True)
-"""
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "ending",
-    [
-        "raise SystemExit(3)",
-        "os.kill(os.getpid(), signal.SIGKILL)",
-        "game.step(page.actions.index('hang'))",
-    ],
-)
-def test_no_process_remains_when_the_program_ends(stand_ins, ending):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", SCRIPT + ending]
-    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    assert program.stdout is not None
-    name, *pids = program.stdout.readline().split()
-    if "hang" in ending:
-        program.kill()
-    program.wait()
-    program.stdout.close()
-    assert name == "twx:trouble?seconds=30" and len(pids) == 1
-    wait_until(lambda: not is_running(int(pids[0])))
-
-
-def wait_until(condition):
-    """Wait until a condition holds, at most a minute."""
-    for _ in range(600):
-        if condition():
-            return
-        Event().wait(0.1)
-    raise AssertionError("the condition did not hold within a minute")

@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib.util
-import json
 import re
 import shutil
 import sys
@@ -50,25 +49,19 @@ class Suite:
     @property
     def version(self) -> str | None:
         """The version that is installed, or None."""
-        if not self.installed:
-            return None
-        try:
+        with suppress(metadata.PackageNotFoundError):
             return metadata.version(self.package)
-        except metadata.PackageNotFoundError:
-            return "of unknown version"
+        return None
 
     @property
     def installed(self) -> bool:
-        try:
-            return importlib.util.find_spec(self.module) is not None
-        except (ImportError, ValueError):  # a module of that name without a file
-            return False
+        return importlib.util.find_spec(self.module) is not None
 
     def check_installed(self) -> None:
         """Raise InputError if the suite is not installed, or Java if it needs that."""
         if not self.installed:
             raise InputError(f"{self.title} is not installed: pip install {self.package}")
-        if self.java and not has_java():
+        if self.java and shutil.which("java") is None:
             cause = "needs Java, but java is not on the PATH"
             raise InputError(f"{self.title} {cause}: {JAVA_COMMAND}")
 
@@ -85,10 +78,6 @@ def _read_suites() -> dict[str, Suite]:
 
 
 SUITES = _read_suites()
-
-
-def has_java() -> bool:
-    return shutil.which("java") is not None
 
 
 @dataclass(frozen=True)
@@ -226,10 +215,8 @@ def _read_options(suite: Suite, text: str, source: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for pair in filter(None, text.split("&")):
         key, equals, value = pair.partition("=")
-        if not equals:
-            raise InputError(f'{source}: "{pair}" has no value; write {key}=VALUE')
-        if key in options:
-            raise InputError(f"{source}: {key} is given twice")
+        if not equals or key in options:
+            raise InputError(f'{source}: "{pair}": write {key}=VALUE, once')
         option = suite.options.get(key)
         if option is None and not suite.properties:
             near = did_you_mean(key, suite.options)
@@ -250,30 +237,10 @@ def _read_value(suite: Suite, option: Setting, text: str) -> Any:
 
 
 def hashes(path: str) -> dict[str, str]:
-    """Return hashes of a game's file and of TextWorld's JSON next to it, if they exist.
-
-    They do not depend on when the game was generated.
-    """
-    story = Path(path)
-    table = story.with_suffix(".json")
-    contents = {}
-    if story.is_file():
-        contents[story.suffix] = story.read_bytes()
-    if table.is_file():
-        contents = {suffix: _undated(data) for suffix, data in contents.items()}
-        contents[table.suffix] = _sorted_json(table.read_bytes())
-    return {suffix: hashlib.sha256(data).hexdigest() for suffix, data in contents.items()}
-
-
-def _undated(story: bytes) -> bytes:
-    """Return a Z-machine file without its date and its checksum, which includes the date."""
-    return story[:0x12] + story[0x18:0x1C] + story[0x1E:]
-
-
-def _sorted_json(game: bytes) -> bytes:
-    """Sort the one list of TextWorld's JSON whose order differs each time it is written."""
-    with suppress(ValueError, TypeError, KeyError):
-        table = json.loads(game)
-        table["grammar"]["names_to_exclude"].sort(key=str)
-        return json.dumps(table, sort_keys=True).encode()
-    return game
+    """Return hashes of a game's file and of TextWorld's JSON next to it, if they exist."""
+    files = (Path(path), Path(path).with_suffix(".json"))
+    return {
+        file.suffix: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in files
+        if file.is_file()
+    }

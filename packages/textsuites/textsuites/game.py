@@ -10,7 +10,7 @@ import os
 import random
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from textgames.errors import InputError
@@ -22,8 +22,6 @@ from textsuites.catalogue import SuiteChoice, absolute_name, hashes, read_choice
 from textsuites.environments import SuitePage
 from textsuites.protocols import read_protocol
 
-ANSWERS = {"observation", "feedback"}  # parts of a page that are no part of a state
-State = tuple[str, float]  # of an enumerated game: its name, and the reward for arriving
 log = logging.getLogger("textgames")
 
 
@@ -31,20 +29,11 @@ def open_suite_of(spec: GameSpec) -> "SuiteGame":
     """Open `suite:game?options`. `make` calls it."""
     choice = read_choice(spec.source)
     choice.suite.check_installed()
-    return EnumeratedGame(choice) if choice.options.get("enumerate") == "yes" else SuiteGame(choice)
+    return SuiteGame(choice)
 
 
 def _nobody() -> None:
     """The player of an environment that is idle."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the environments of a game may take, beyond the option `seconds` of a step."""
-
-    opening: float = 180.0  # seconds to start a process and Java, and to load a game
-    reset: float = 60.0  # seconds to start an episode
-    failures: int = 3  # in a row, after which the game is rejected
 
 
 class LimitedEnvironment:
@@ -54,10 +43,11 @@ class LimitedEnvironment:
     order.
     """
 
-    def __init__(self, choice: SuiteChoice, limits: Limits) -> None:
+    def __init__(self, choice: SuiteChoice, opening: float = 180.0, start: float = 60.0) -> None:
+        """Open a game. `opening` and `start` are seconds for it and for the start of an episode."""
         self.player: Callable[[], object] = _nobody  # a weak reference to the game that uses it
         self.seconds = float(choice.options["seconds"])
-        self.limits = limits
+        self.start = max(self.seconds, start)
         self.has_failed = False
         create = getattr(environments, choice.suite.environment)
         variables = {"PYTHONHASHSEED": "0"}
@@ -66,25 +56,17 @@ class LimitedEnvironment:
             variables["JAVA_TOOL_OPTIONS"] = options.strip()
         arguments = (choice.game, dict(choice.options))
         self.service = Service(create, *arguments, environment=variables, quiet=True)
-        self._call("opening", max(self.seconds, limits.opening), self.service.open)
+        self._call("opening", max(self.seconds, opening), self.service.open)
 
     def reset(self, seed: int, fold: str | None) -> SuitePage:
-        seconds = max(self.seconds, self.limits.reset)
-        ask = self.service.ask
-        page: SuitePage = self._call("the start of an episode", seconds, ask, "reset", seed, fold)
-        return page
+        return self._ask("the start of an episode", self.start, "reset", seed, fold)
 
     def step(self, action: str) -> SuitePage:
-        name = f'the step "{action}"'
-        page: SuitePage = self._call(name, self.seconds, self.service.ask, "step", action)
-        return page
+        return self._ask(f'the step "{action}"', self.seconds, "step", action)
 
-    def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
-        """Play a path from the start of an episode. See `Environment.walk`."""
-        name = f"a walk of {len(path)} steps"
-        last: tuple[SuitePage, str]
-        last = self._call(name, self.seconds, self.service.ask, "walk", path)
-        return last
+    def _ask(self, name: str, seconds: float, *call: Any) -> SuitePage:
+        page: SuitePage = self._call(name, seconds, self.service.ask, *call)
+        return page
 
     def _call(self, name: str, seconds: float, ask: Callable[..., Any], *arguments: Any) -> Any:
         """Call the service. If that fails, the environment is killed."""
@@ -108,14 +90,14 @@ class EnvironmentPool:
     episodes itself, that game waits for a reset that never came.
     """
 
-    def __init__(self, choice: SuiteChoice, limits: Limits | None = None) -> None:
+    def __init__(self, choice: SuiteChoice, most_failures: int = 3) -> None:
         self.choice = choice
-        self.limits = limits or Limits()
+        self.most_failures = most_failures  # in a row, after which the game is rejected
         self.limit = int(choice.options["copies"])
         self.failures = 0  # in a row
         self.environments: list[LimitedEnvironment] = []  # by the start of their last episode
         try:
-            self.environments.append(LimitedEnvironment(choice, self.limits))
+            self.environments.append(LimitedEnvironment(choice))
         except ServiceError as error:
             raise InputError(f"{choice.name}: {error}") from error
 
@@ -125,37 +107,22 @@ class EnvironmentPool:
         """Start an episode. An environment that fails is replaced."""
         while True:
             try:
-                return self._start(player, seed, fold)
+                environment = self._select()
+                page = environment.reset(seed, fold)
             except ServiceError as error:
                 self.report(error, "the episode starts in a new environment")
-
-    def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
-        """Play a path from the start of an episode. An environment that fails is replaced."""
-        while True:
-            try:
-                last = self._select().walk(path)
-            except ServiceError as error:
-                self.report(error, "the actions are played again in a new environment")
             else:
-                self.failures = 0
-                return last
+                environment.player = weakref.ref(player)
+                return environment, page
 
     def report(self, error: ServiceError, consequence: str) -> None:
         """Log a failure, or raise InputError if it is one too many in a row."""
         self.failures += 1
         name = self.choice.name
-        if self.failures >= self.limits.failures:
+        if self.failures >= self.most_failures:
             message = f"{name}: failed {self.failures} times in a row; the last time: {error}"
             raise InputError(message) from error
         log.warning("%s: %s; %s", name, error, consequence)
-
-    def _start(
-        self, player: object, seed: int, fold: str | None
-    ) -> tuple[LimitedEnvironment, SuitePage]:
-        environment = self._select()
-        page = environment.reset(seed, fold)
-        environment.player = weakref.ref(player)
-        return environment, page
 
     def _select(self) -> LimitedEnvironment:
         """Return an idle environment, a new one, or else the one whose episode started first."""
@@ -164,7 +131,7 @@ class EnvironmentPool:
         if idle:
             environment = idle[-1]
         elif len(alive) < self.limit:
-            environment = LimitedEnvironment(self.choice, self.limits)
+            environment = LimitedEnvironment(self.choice)
         else:
             environment = alive[0]
         self.environments = [*(one for one in alive if one is not environment), environment]
@@ -302,63 +269,6 @@ class SuiteGame(StoryDefaults):
         if self._environment is not None and self._environment.player() is self:
             self._environment.player = _nobody
         self._environment = None
-
-
-class EnumeratedGame(SuiteGame):
-    """A game of a suite that lists its states, so that it is compiled and solved.
-
-    Only Jericho restores a saved state; in other suites, each is reached again by its actions.
-    """
-
-    def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:
-        options = choice.options
-        parts = options["text"].split(",")
-        needs = []
-        if options.get("seed", 0) is None:
-            needs.append("one variation: add seed=N")
-        if ANSWERS.intersection(parts):
-            others = [
-                p for p in choice.suite.options["text"].default.split(",") if p not in ANSWERS
-            ]
-            cause = "pages without the answer to the last action"
-            needs.append(f"{cause}: add text={','.join(others)}")
-        if options["initial_score"] == "yes":
-            needs.append("rewards that depend on the page: remove initial_score=yes")
-        if needs:
-            raise InputError(f"{choice.name}: enumerate needs {'; and '.join(needs)}")
-        super().__init__(choice, pool)
-        self._paths: dict[str, tuple[str, ...]] = {}  # actions to each state
-        self._pages: dict[str, SuitePage] = {}
-
-    def another(self) -> "EnumeratedGame":
-        return EnumeratedGame(self.choice, self._pool)
-
-    def opening(self) -> list[tuple[float, State]]:
-        """Return the one state in which an episode starts."""
-        return [(1.0, (self._walk(()), 0.0))]
-
-    def outcomes(self, state: State, index: int) -> list[tuple[float, State]]:
-        """Return the one state that an action leads to, and what it pays."""
-        before = self._pages[state[0]]
-        after = self._walk((*self._paths[state[0]], before.actions[index]))
-        return [(1.0, (after, round(self._pages[after].score - before.score, 9)))]
-
-    def look(self, state: State) -> Observation:
-        """Return the page of a state."""
-        page = self._pages[state[0]]
-        return Observation(page.text, page.actions if page.ending is None else (), state[1])
-
-    def ending_at(self, state: State) -> str:
-        """Return the name of the ending at a state."""
-        return self._pages[state[0]].ending or ""
-
-    def _walk(self, path: tuple[str, ...]) -> str:
-        """Play a path and return the name of the state that it leads to."""
-        page, state = self._pool.walk(path)
-        if state not in self._paths:
-            self._paths[state] = path
-            self._pages[state] = page
-        return state
 
 
 def _game_of_protocol(name: str) -> str:

@@ -1,5 +1,6 @@
 """The command `drrn`."""
 
+import argparse
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,3 +25,9 @@ parser = functools.partial(command_line.parser, PROGRAM)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; see `textgames.command_line.main`."""
     return command_line.main(PROGRAM, arguments)
+
+
+def run_completion(options: argparse.Namespace) -> None:
+    from textgames.completion import script
+
+    print(script(PROGRAM, options.shell), end="")

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from drrn.runs.agent import Agent
-from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.run import Run
 from drrn.settings import DEPLOYED, POLICIES
 from textgames.compiled.history import with_history
@@ -124,8 +123,6 @@ def _entry(replica: int, values: Iterable[float], shares: Mapping[str, float]) -
 
 
 def run_ask(options: argparse.Namespace) -> None:
-    if options.words and options.examples is not None:
-        raise InputError("--words needs --state and --action; leave out --examples")
     if options.examples is None and (options.state is None or not options.action):
         raise InputError("give --state and at least one --action, or --examples N")
     agent = Agent.load(options.agent, sentences=options.sentences)
@@ -138,35 +135,10 @@ def run_ask(options: argparse.Namespace) -> None:
         return
     _warn_about_unknown_texts(agent, options.state, options.action)
     q_values = _ask(agent, options.state, options.action)
-    words_of = _important_words(agent, options.state, list(q_values)) if options.words else {}
     if options.json:
-        detailed = {each: {"q": q_values[each], **words_of[each]} for each in words_of}
-        print_json(detailed or q_values)
-        return
-    print(table(_rows(q_values), header=["action", "Q", ""]))
-    for action, sides in words_of.items():
-        print(f"\nWords that matter for: {one_line(action)}")
-        for side, importance in sides.items():
-            print(f"  {side}: {_first_words(importance)}")
-
-
-def _first_words(importance: Sequence[tuple[str, float]], most: int = 8) -> str:
-    first = sorted(importance, key=lambda each: -abs(each[1]))[:most]
-    return ", ".join(f"{word} {value:+.2f}" for word, value in first)
-
-
-def _important_words(
-    agent: Agent, state: str, actions: Sequence[str]
-) -> dict[str, dict[str, list[tuple[str, float]]]]:
-    """The words of the state and of each action, with what each adds to Q."""
-    page = Observation(state, tuple(actions))
-    importance = word_importance(page, agent.q(word_pages(page)).mean(axis=0))
-    result = {}
-    for i, action in enumerate(actions):
-        on_state = [(each["word"], each["importance"][i]) for each in importance["state"]]
-        on_action = [(each["word"], each["importance"]) for each in importance["actions"][i]]
-        result[action] = {"state": on_state, "action": on_action}
-    return result
+        print_json(q_values)
+    else:
+        print(table(_rows(q_values), header=["action", "Q", ""]))
 
 
 def _ask(agent: Agent, state: str, actions: Sequence[str]) -> QValues:

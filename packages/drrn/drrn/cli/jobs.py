@@ -2,13 +2,13 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import methodcaller
 from typing import TypeVar
 
 from drrn.experiments import workers
 from drrn.experiments.job import Job
-from drrn.experiments.workers import Event, Workers, event_count, in_order
+from drrn.experiments.workers import Event, Workers, in_order
 from textgames.errors import InputError
 from textgames.processes import cores
 from textgames.progress import tracked
@@ -46,7 +46,7 @@ def run_jobs(
     if not missing:
         return []
     print(f"{len(missing)} to run, {pool.slots()} at a time", flush=True)
-    count = sum(map(event_count, missing))
+    count = sum(2 + job.rounds for job in missing)  # start, rounds, end
     return follow(pool.run(in_order(missing)), len(missing), count)
 
 
@@ -58,23 +58,20 @@ def follow(events: Iterable[Event], jobs: int, count: int) -> list[Event]:
         jobs: The number of jobs.
         count: The number of events, about.
     """
-    return [
-        event for event in _printed(tracked(events, count, "jobs"), jobs) if event.kind == "failed"
-    ]
-
-
-def _printed(events: Iterable[Event], jobs: int) -> Iterator[Event]:
+    failed = []
     ended = 0
     try:
-        for event in events:
+        for event in tracked(events, count, "jobs"):
             if event.kind in ("started", "round"):
                 continue
             ended += event.kind != "lost"
             print(f"[{ended:>3}/{jobs}] {_line(event)}", flush=True)
-            yield event
+            if event.kind == "failed":
+                failed.append(event)
     except KeyboardInterrupt:
         warn("stopped; run the same command again to continue from the last finished rounds")
         raise
+    return failed
 
 
 def _line(event: Event) -> str:

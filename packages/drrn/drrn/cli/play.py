@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import itertools
-import os
 import random
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from drrn.settings import AGENT_POLICIES, DEPLOYED
-from textgames import scores
 from textgames.errors import InputError, require
 from textgames.game import episodes
 from textgames.game.contract import Game, title_of
@@ -38,8 +36,6 @@ def run(options: argparse.Namespace) -> None:
     _refuse(options, () if options.agent else ("sentences",), "needs --agent")
     if name == "random":
         _refuse(options, ("agent",), "not used by --policy random; leave it out")
-    if name:
-        _refuse(options, ("player", "scores"), "not used if a policy plays; leave it out")
     # A person sees the actions in the author's order.
     shuffle = name is not None and not options.no_shuffle
     game = open_game(options, paraphrased=options.paraphrased, shuffle=shuffle)
@@ -47,8 +43,7 @@ def run(options: argparse.Namespace) -> None:
     if name is None:
         require("rich")
         agent = _load_player(options, game, DEPLOYED, seed) if options.agent else None
-        player = options.player or os.environ.get("USER") or "player"
-        Session(game, seed, player, options.scores or scores.scores_file(), agent).play()
+        Session(game, seed, agent).play()
         return
     policy: episodes.Policy = episodes.random_policy(seed)
     if name != "random":

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from drrn.playing import survey
-from drrn.runs import curve
 from drrn.runs.config import settings_for_game
 from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
@@ -22,7 +21,7 @@ from textgames import terminal
 from textgames.compiled.compile import MOST_STATES
 from textgames.errors import InputError, require
 from textgames.files import slug
-from textgames.game.contract import Game, title_of
+from textgames.game.contract import Game
 from textgames.openers import training_named
 from textgames.progress import tracked
 from textgames.wording import counted
@@ -80,7 +79,7 @@ def resumed_run(options: argparse.Namespace) -> Iterator[tuple[Trainer, Run]]:
 
 def _trainer_options(options: argparse.Namespace) -> dict[str, Any]:
     progress = terminal.counter("states", MOST_STATES)
-    return {"device": options.device, "threads": options.threads, "progress": progress}
+    return {"device": options.device, "progress": progress}
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:
@@ -133,7 +132,7 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
                 print(_round_text(finished, settings.rounds), flush=True)
             if log:
                 log(finished.replicas)
-        _finish(run, trainer, scores, output=sys.stderr if options.json else sys.stdout)
+        _finish(run, trainer, output=sys.stderr if options.json else sys.stdout)
     except KeyboardInterrupt:
         command = f"drrn train --resume {shlex.quote(str(run.folder))}"
         terminal.warn(f"\ninterrupted; resume with: {command}")
@@ -146,22 +145,13 @@ def _warn_if_all_pay_the_same(scores: ReferenceScores) -> None:
         terminal.warn(f"random play already gets the best possible final reward; {remedy}")
 
 
-def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) -> None:
-    settings = trainer.settings
-    model = settings.model
-    size = f"{model.layers} × {model.hidden}, " if settings.uses("layers") else ""
-    replicas = counted(settings.run.replicas, "replica")
-    title = f"{title_of(trainer.game)}: {model.name}, {size}{replicas}"
-    run.write_card()
+def _finish(run: Run, trainer: Trainer, output: Any) -> None:
     if trainer.deployment:
         print(_deployment_text(trainer.deployment), file=output)
     print(f"run: {run.folder}", file=output)
     path = run.folder / CURVE
-    try:
-        curve.draw_run(run.rounds(), title, scores, path)
-        print(f"curve: {path}", file=output)
-    except InputError as error:
-        terminal.warn(f"no curve: {error}")
+    run.plot().save(path)
+    print(f"curve: {path}", file=output)
 
 
 def _tensorboard(trainer: Trainer, run: Run) -> Callable[[list[Row]], None]:
@@ -227,7 +217,7 @@ def _round_text(finished: Round, rounds: int) -> str:
 
 
 def _print_json(run: Run, finished: Round) -> None:
-    """Print a round as a line of JSON: its entry in metrics.jsonl, and what it took."""
+    """Print a round as a line of JSON: its scores, and what it took."""
     seconds = round(finished.learning_seconds, 3)
     cost = {"transitions": finished.transitions, "learning_seconds": seconds}
     terminal.print_json({"run": str(run.folder), **finished.as_json(), **cost})

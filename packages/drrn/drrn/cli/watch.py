@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import random
 import select
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textgames.errors import require
 from textgames.game import contract, episodes
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
 WORDS_PER_SECOND = 4.0
 SHORTEST = 2.0  # seconds of a page with few words
 BEST_SHOWN = 5  # actions of a long menu
-
-
-class Quit(Exception):  # noqa: N818
-    """The person pressed q."""
 
 
 def run(options: argparse.Namespace) -> None:
@@ -47,30 +42,26 @@ def run(options: argparse.Namespace) -> None:
     games = options.episodes or (None if has_person else 1)
     seconds = 0.0 if options.seconds is None and not has_person else options.seconds
     player = agent.policy(options.policy, seed=seed)
-    with Keys() as keys:
-        Watching(game, player, keys, seconds).play(seed, games)
+    Watching(game, player, has_person, seconds).play(seed, games)
     close(game)
 
 
 class Watching:
-    """Shows game after game, until the last or until the person quits."""
+    """Shows game after game, until the last or until Ctrl-C."""
 
-    def __init__(self, game: Game, player: Player, keys: Keys, seconds: float | None) -> None:
+    def __init__(self, game: Game, player: Player, has_person: bool, seconds: float | None) -> None:
         self.game = game
         self.player = player
-        self.keys = keys
+        self.has_person = has_person
         self.seconds = seconds
         self.view = PageView()
 
     def play(self, seed: int, games: int | None) -> None:
-        """Show a number of games, or go on until the person quits."""
+        """Show a number of games, or go on until Ctrl-C."""
         self.view.title(self.game)
         self.view.note("after each action: the agent's Q-value, and how likely it is to be chosen")
-        try:
-            for number in itertools.islice(itertools.count(), games):
-                self._play_game(seed + number)
-        except Quit:
-            return
+        for number in itertools.islice(itertools.count(), games):
+            self._play_game(seed + number)
 
     def _play_game(self, seed: int) -> None:
         self.player.begin()
@@ -99,42 +90,13 @@ class Watching:
         return choice
 
     def _wait(self, text: str) -> None:
-        key = self.keys.wait(seconds_to_read(text) if self.seconds is None else self.seconds)
-        if key == "p":
-            key = self.keys.wait(None)
-        if key == "q":
-            raise Quit
-
-
-class Keys:
-    """Reads single keys without Enter. Restores the terminal afterwards."""
-
-    def __init__(self) -> None:
-        self.before: list[Any] | None = None
-
-    def __enter__(self) -> Keys:
-        if sys.platform != "win32" and sys.stdin is not None and sys.stdin.isatty():
-            import termios
-            import tty
-
-            self.before = termios.tcgetattr(sys.stdin)
-            tty.setcbreak(sys.stdin, termios.TCSADRAIN)  # keeps what was typed already
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if sys.platform != "win32" and self.before is not None:
-            import termios
-
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.before)
-
-    def wait(self, seconds: float | None) -> str:
-        """Return the key pressed within these seconds, or ""; None waits for a key."""
-        if self.before is None:
-            time.sleep(seconds or 0.0)
-            return ""
-        ready, _, _ = select.select([sys.stdin], [], [], seconds)
-        data = os.read(sys.stdin.fileno(), 64) if ready else b""  # an arrow is several bytes
-        return data.decode(errors="replace")[:1].lower()
+        """Wait until the page is read, or until the person presses Enter."""
+        seconds = seconds_to_read(text) if self.seconds is None else self.seconds
+        if self.has_person and sys.platform != "win32":
+            if select.select([sys.stdin], [], [], seconds)[0]:
+                sys.stdin.readline()
+        else:
+            time.sleep(seconds)
 
 
 def seconds_to_read(text: str) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from drrn.settings import all_settings
+from textgames.declaration import Setting
 from textgames.errors import InputError, did_you_mean
 
 OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the commands
@@ -23,20 +24,26 @@ AGENTS: dict[str, dict[str, Any]] = {
 }
 
 
+def setting_named(name: str, reserved: Sequence[str] = ()) -> Setting:
+    """The declaration of a setting. Reserved ones and those with their own option are refused."""
+    settings = all_settings()
+    if name not in settings:
+        near = did_you_mean(name, settings)
+        raise InputError(f'no setting is named "{name}".{near} See: drrn train --help-all')
+    if name in (*OWN_OPTIONS, *reserved):
+        raise InputError(f"{name} cannot be set: it differs between jobs, or has its own option")
+    return settings[name]
+
+
 def read_settings(
     texts: Iterable[str], reserved: Sequence[str] = (), option: str = "--set"
 ) -> dict[str, Any]:
-    """Parse NAME=VALUE. Reserved settings and those with their own option are refused."""
+    """Parse NAME=VALUE."""
     settings = {}
     for text in texts:
-        name, equals, value = text.partition("=")
+        name, _, value = text.partition("=")
         try:
-            if not equals or name not in all_settings():
-                raise InputError("write NAME=VALUE, with a name that `drrn train --help` lists")
-            if name in (*OWN_OPTIONS, *reserved):
-                cause = "it differs between jobs, or has its own option"
-                raise InputError(f"{name} cannot be set: {cause}")
-            settings[name] = all_settings()[name].read(value)
+            settings[name] = setting_named(name, reserved).read(value)
         except InputError as error:
             raise InputError(f'{option} "{text}": {error}') from error
     return settings

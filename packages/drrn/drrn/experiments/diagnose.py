@@ -25,16 +25,12 @@ from drrn.runs.trainer import Trainer
 from drrn.settings import DEPLOYED, STRONG, Flat, Settings, all_settings, recipe_name
 from textgames.diagnostics import DIAGNOSTICS
 from textgames.diagnostics.diagnostic import Diagnostic
-from textgames.files import read_text, write
+from textgames.files import write
 from textgames.game.contract import fingerprint_of
+from textgames.intervals import normalised
 from textgames.openers import GameSpec
 
 WORK = Path("work") / "diagnostics"
-
-
-def share_of(score: float, random_score: float, optimum: float) -> float:
-    """The normalised score: 0 for random play, 1 for the optimum."""
-    return (score - random_score) / (optimum - random_score)
 
 
 def sizes(episodes: int, *, surveys: bool, per_round: int = 200) -> dict[str, int]:
@@ -127,7 +123,7 @@ class Trial(Job):
         played = run.rounds * run.episodes_per_round if agent else 0
         rows = []
         for seed, score in zip(run.seeds, scores, strict=True):
-            share = share_of(score, low, game.optimum)
+            share = normalised(score, low, game.optimum)
             key = (game.key(), game.level, variant, self.agent, seed, played, policy)
             values = (*key, score, low, game.optimum, share, self.digest, self.commit)
             rows.append(dict(zip(TRIALS, values, strict=True)))
@@ -223,17 +219,11 @@ def collect(root: Path) -> list[Row]:
     path = root / TRIALS_FILE
     files = sorted((root / WORK).glob(f"*/{TRIALS_FILE}"))
     rows = read_trials(path)
-    lines = read_text(path).splitlines()[1:] if rows else []
     for file in files:
-        new = [row for row in read_trials(file) if row not in rows]
-        rows += new
-        lines += to_csv(new, TRIALS).splitlines()[1:]
+        rows += [row for row in read_trials(file) if row not in rows]
     if files:
-        keys = [(row["game"], row["level"], row["agent"], row["seed"]) for row in rows]
-        order = sorted(range(len(rows)), key=keys.__getitem__)
-        rows = [rows[i] for i in order]
-        header = to_csv([], TRIALS)
-        write(path, header + "".join(f"{lines[i]}\n" for i in order))
+        rows.sort(key=lambda row: (row["game"], row["level"], row["agent"], row["seed"]))
+        write(path, to_csv(rows, TRIALS))
     for file in files:
         shutil.rmtree(file.parent)
     return rows

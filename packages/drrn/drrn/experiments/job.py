@@ -1,6 +1,5 @@
 """A job: a training with everything that it needs, which continues if it was interrupted."""
 
-import json
 import math
 import shutil
 from abc import ABC, abstractmethod
@@ -13,7 +12,6 @@ from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs import tensors
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, RoundScores, compiled_or_none
 from drrn.runs.storage import CHECKPOINT
@@ -21,6 +19,7 @@ from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from textgames.compiled.solve import Score, policy_score
 from textgames.errors import InputError
+from textgames.files import json_or_none
 from textgames.game.contract import Game, step_limit_of
 
 PLAN = "job.json"  # in the run's folder: the settings and hashes that the job was started with
@@ -82,22 +81,10 @@ class Job(ABC):
             raise InputError(f"{path}: computed with other settings ({apart}); {remedy}")
 
     def check_unfinished(self) -> None:
-        """Refuse an unfinished run that is damaged, or that was started with other settings."""
-        run = Run(self.folder)
-        if not run.has(CHECKPOINT):
-            return  # it starts again
-        try:
-            record = dict(json.loads((self.folder / PLAN).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as error:
-            cause = f"not the plan of a job ({error})"
-            raise InputError(f"{self.folder / PLAN}: {cause}; --again starts over") from error
-        self.refuse_other_settings(record, self.folder)
-        try:
-            _ = run.config
-            tensors.load_tensors(self.folder / CHECKPOINT)
-            run.rows()
-        except InputError as error:
-            raise InputError(f"{error}; --again starts over") from error
+        """Refuse an unfinished run that was started with other settings."""
+        if Run(self.folder).has(CHECKPOINT):
+            record = json_or_none(self.folder / PLAN)
+            self.refuse_other_settings(record if isinstance(record, dict) else {}, self.folder)
 
     def train(
         self, trainer: Trainer, before_save: Callable[[Round], None] | None = None

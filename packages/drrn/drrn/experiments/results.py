@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +13,11 @@ from typing import Any
 
 from drrn.settings import PAPER, RETIRED, all_settings
 from textgames.errors import InputError
-from textgames.files import inside, make_folder, read_csv, read_text, write
+from textgames.files import make_folder, read_csv, read_text, write
 from textgames.processes import locked
 
 Row = dict[str, Any]
 Columns = dict[str, Callable[[str], Any]]  # by name, the function that reads a cell
-Files = dict[str, bytes]  # by path in the folder of results
 
 PACKAGE = Path(__file__).parents[1]
 SWEEP = "sweep.json"  # marks the folder of a sweep
@@ -99,32 +97,6 @@ def refuse_sweep(root: Path) -> None:
     """Raise an InputError if the folder belongs to `drrn sweep`."""
     if (root / SWEEP).exists():
         raise InputError(f"{root}: the folder of a `drrn sweep`; choose another --out")
-
-
-def read_files(root: Path, folder: Path) -> Files:
-    """The files in a folder, by their path from the root."""
-    every = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    paths = [path for path in every if not path.name.startswith(".")]
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
-
-
-def receive(root: Path, folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files of a job that another machine has run, by their path from the root.
-
-    The job's own folder is replaced as a whole. JSON files elsewhere are written last, because they
-    vouch for the rows.
-    """
-    prefix = f"{folder.relative_to(root).as_posix()}/"
-    own = {path: data for path, data in files.items() if path.startswith(prefix)}
-    if own:
-        new = folder.with_name(f".{folder.name}.new")
-        shutil.rmtree(new, ignore_errors=True)  # left by a killed process
-        for path, data in own.items():
-            write(inside(new, path.removeprefix(prefix)), data)
-        shutil.rmtree(folder, ignore_errors=True)
-        new.rename(folder)
-    for path in sorted(files.keys() - own.keys(), key=lambda path: path.endswith(".json")):
-        write(inside(root, path), files[path])
 
 
 def difference(record: Mapping[str, Any], plan: Mapping[str, Any]) -> str | None:

@@ -1,59 +1,88 @@
-"""A sweep: combinations of settings are tried on some seeds, the best is reported on other seeds.
+"""A sweep: Optuna proposes settings, which are chosen on some seeds and reported on others.
 
 sweep.json      what is swept: the game, the recipe, the settings, the seeds
 study.log       the trials, in Optuna's journal
-runs/NAME       a run for each combination and its score.json: tuning-… to choose by, report-…
-sweep.csv       one line for each combination, the best first
+runs/NAME       a run for each combination: tuning-… to choose by, report-…
+sweep.csv       one line for each run, the best first
 best.json       the settings of the best: drrn train GAME --config FOLDER/best.json
-
-Optuna proposes the combinations and decides which trials to end early. A proposal is stored before
-its job starts, so a sweep that was killed continues with the same trials.
 """
 
 import hashlib
+import itertools
+import logging
+import math
+import random
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from drrn.experiments.agents import seeds_text, settings_text, value_text
-from drrn.experiments.job import Job, final_scores
-from drrn.experiments.results import SWEEP, Row, to_csv, write_json
-from drrn.experiments.space import NOTATION, Changes, Space, grid, grid_size, suggest
+from drrn.experiments.agents import seeds_text, setting_named, settings_text, value_text
+from drrn.experiments.job import Job
+from drrn.experiments.results import SWEEP, to_csv, write_json
 from drrn.experiments.workers import Event, Workers
 from drrn.runs.config import settings_for_game
-from drrn.runs.limits import check_memory
 from drrn.runs.run import Run
 from drrn.runs.scores import RoundScores
-from drrn.runs.storage import CHECKPOINT
+from drrn.runs.storage import CHECKPOINT, CONFIG
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings, recipe_name
-from drrn.vectors import open_vectors
+from textgames.declaration import Setting
 from textgames.errors import InputError, require
-from textgames.files import json_or_none, write
+from textgames.files import json_or_none, slug, write
 from textgames.game.contract import Game, close, fingerprint_of
-from textgames.game.episodes import mean_and_sd
 from textgames.openers import GameSpec
 
+Changes = dict[str, Any]  # the settings of a combination, by name
 STUDY = "study.log"
-SCORE = "score.json"  # in the run's folder: what the sweep compares, by seed
+RANGE = re.compile(r"(?P<log>log:)?(?P<low>[^:,]+?)\.\.(?P<high>[^:,]+?)(:(?P<step>[^:,]*))?")
+NOTATION = "write NAME=VALUE,VALUE… or NAME=LOW..HIGH:STEP, or NAME=log:LOW..HIGH without a step"
+MOST = 10_000  # combinations of a grid
+log = logging.getLogger("textgames")
 
 
-def job_name(changes: Changes, part: str) -> str:
-    """The settings as a file name, with a hash if that loses information."""
-    text = settings_text(changes, ",") or "as-it-is"
-    plain = re.sub(r"[^\w=,+-]", "_", text)
-    if re.sub(r"(?<=\d)\.(?=\d)", "_", text) != plain or len(plain) > 100:
-        plain = f"{plain[:100]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    return f"{part}-{plain}"
+def read_space(texts: Sequence[str]) -> dict[str, Any]:
+    """Parse NAME=VALUES, each of another setting, to Optuna's distribution of each."""
+    space: dict[str, Any] = {}
+    for text in texts:
+        name, _, values = text.partition("=")
+        try:
+            if name in space:
+                raise InputError(f"{name} occurs twice; combine its values")
+            space[name] = _distribution(setting_named(name), values)
+        except InputError as error:
+            raise InputError(f'--vary "{text}": {error}') from error
+    return space
+
+
+def _distribution(setting: Setting, text: str) -> Any:
+    """Listed values, a range with a step (of whole numbers: 1), or one that stands for all."""
+    distributions = require("optuna").distributions
+    match = RANGE.fullmatch(text) if setting.kind in (int, float) else None
+    if match is None:
+        values = [setting.read(each) for each in text.split(",")]
+    else:
+        low, high = setting.read(match["low"]), setting.read(match["high"])
+        values = [low, high]
+    for value in values:
+        setting.check(value)
+    if match is not None:
+        step = Setting("the step", float, above=0.0).read(match["step"] or "1")
+        if None in values or low > high or step * MOST < high - low or (match["log"] and low <= 0):
+            raise InputError(f"there is no such range, or it has too many values; {NOTATION}")
+        if match["log"] or (match["step"] is None and setting.kind is float):
+            kinds = {int: distributions.IntDistribution, float: distributions.FloatDistribution}
+            return kinds[setting.kind](low, high, log=bool(match["log"]))
+        count = int((high - low) / step + 1e-9) + 1
+        values = [setting.kind(round(low + number * step, 12)) for number in range(count)]
+    return distributions.CategoricalDistribution(list(dict.fromkeys(values)))
 
 
 @dataclass(frozen=True)
 class SweepJob(Job):
-    """The training of a combination, with its seeds at once, and its score after the last round."""
+    """The training of a combination with all its seeds, scored by its last round."""
 
     root: Path
     source: str
@@ -61,19 +90,14 @@ class SweepJob(Job):
     settings: Settings
     changes: Changes
     part: str  # "tuning" or "report"
-    policy: str
-    measure: str
-    hashes: dict[str, str]
-    commit: str
+    column: str  # type: ignore[misc]  # of the score, such as softmax_return
     device: str = "cpu"
 
     @property
-    def column(self) -> str:  # type: ignore[override]
-        return f"{self.policy}_{self.measure}"
-
-    @property
     def name(self) -> str:
-        return job_name(self.changes, self.part)
+        text = settings_text(self.changes, ",") or "as-it-is"
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        return f"{self.part}-{slug(text)[:80]}-{digest}"
 
     @property
     def folder(self) -> Path:
@@ -81,58 +105,28 @@ class SweepJob(Job):
 
     @property
     def plan(self) -> dict[str, Any]:
-        return {**self.hashes, **self.settings.flat()}
+        return self.settings.flat()
 
     def is_done(self) -> bool:
-        if (self.folder / SCORE).exists():
-            return True
-        self.check_unfinished()
-        return False
+        run = Run(self.folder)
+        return run.has(CONFIG) and bool(run.summary()["state"] == "finished")
 
-    def result(self) -> "Scored":
-        """The score of the finished job."""
-        path = self.folder / SCORE
-        scores = json_or_none(path)
-        if not isinstance(scores, list) or not all(isinstance(score, float) for score in scores):
-            raise InputError(f"{path}: not the scores of a job; delete {self.folder}")
-        return Scored(self.changes, *mean_and_sd(scores), len(scores))
+    def score(self) -> tuple[float, float]:
+        """The mean and the deviation over seeds. The job is done."""
+        last = Run(self.folder).round()
+        return last.mean(self.column), last.sd(self.column)
 
     def run(self) -> Iterator[RoundScores]:
         game = GameSpec(self.source).open()  # trusts nothing that another machine sent
         try:
-            if fingerprint_of(game) != self.hashes["sha256"]:
-                raise InputError(f"{self.source}: the game has changed; run the command again")
             trainer = Trainer(game, self.settings, self.device, spec=GameSpec(self.source))
             run = Run(self.folder)
             if run.has(CHECKPOINT):
                 yield from run.rounds()  # the caller may not know them
             yield from self.train(trainer)
-            episodes = {self.policy: 2 * self.settings.run.evaluation_episodes}
-            scores = []
-            for sampled, exact in final_scores(trainer, trainer.played, episodes):
-                measures = sampled.measures
-                if exact:
-                    measures = {"final_reward": exact.final_reward, "return": exact.total}
-                scores.append(measures[self.measure])
-            write_json(self.folder / SCORE, scores)
             self.remove_checkpoint()
         finally:
             close(game)
-
-
-class Scored(NamedTuple):
-    """A combination, and its score after the last round over the seeds."""
-
-    changes: Changes
-    mean: float
-    deviation: float
-    seeds: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.2f} ± {self.deviation:.2f}"
-
-
-# --- The sweep
 
 
 @dataclass(frozen=True)
@@ -142,44 +136,38 @@ class Sweep:
     root: Path
     source: str
     game: Game
-    space: Space
+    space: dict[str, Any]  # Optuna's distribution of each setting that varies
     overrides: dict[str, Any]  # settings of all jobs
     paper: bool
     tuning: range  # seeds
     report: range
-    commit: str
-    policy: str = "softmax"
-    measure: str = "final_reward"
+    column: str = "softmax_final_reward"
     search: str = "grid"
-    budget: int | None = None  # the largest number of combinations
+    budget: int | None = None  # the largest number of trials
     choice: int = 0  # seed of the search
     prune: bool = False
     device: str = "cpu"
-    remote: bool = False  # on a cluster, whose machines may have more memory than this one
 
     def __post_init__(self) -> None:
         if self.tuning[0] in self.report or self.report[0] in self.tuning:
             both = f"{seeds_text(self.tuning)} to choose by and {seeds_text(self.report)} to report"
             raise InputError(f"{both} overlap; change --first-seed or --first-report-seed")
-        if both := ", ".join(sorted(self.overrides.keys() & self.space.keys())):
-            raise InputError(f"{both} is in both --set and --vary; leave it out of one of them")
-        size = grid_size(self.space)
-        if self.budget is None and (size is None or self.search != "grid"):
+        if self.search != "grid" and self.budget is None:
             raise InputError("this search does not end by itself; add a --budget, such as 50")
-        if size is None and self.search == "grid":
-            raise InputError(f"a range without a step needs --search random or tpe; or {NOTATION}")
-        if self.budget is None and size is not None and size > 10_000:
-            raise InputError(f"{size:,} combinations are too many; add a --budget, such as 50")
+        if self.search == "grid" and not 0 < self._combinations <= MOST:
+            cause = "a range has no step, or there are too many combinations"
+            raise InputError(f"{cause}; add --search random, or {NOTATION}")
+
+    @property
+    def _combinations(self) -> int:
+        """Their number, or 0 if a range has no step."""
+        return math.prod(len(getattr(each, "choices", ())) for each in self.space.values())
 
     @property
     def size(self) -> int:
-        """The largest number of combinations that will be tried."""
-        sizes = [each for each in (self.budget, grid_size(self.space)) if each is not None]
-        return min(sizes)
-
-    @cached_property
-    def hashes(self) -> dict[str, str]:
-        return {"sha256": fingerprint_of(self.game)}
+        """The largest number of trials."""
+        budget = self.budget or self._combinations
+        return min(budget, self._combinations) if self.search == "grid" else budget
 
     def job(self, changes: Changes, part: str = "tuning") -> SweepJob:
         """The job of a combination: part "tuning" to choose by, "report" to report."""
@@ -187,81 +175,48 @@ class Sweep:
         base = {"seed": seeds[0], "replicas": len(seeds)}
         explicit = {**self.overrides, **changes}
         settings = settings_for_game(self.game, explicit, paper=self.paper, base=base)
-        if not self.remote:
-            check_memory(settings)
-        vectors = settings.model.vectors
-        return SweepJob(
-            root=self.root,
-            source=self.source,
-            game=self.game.name,
-            settings=settings,
-            changes=changes,
-            part=part,
-            policy=self.policy,
-            measure=self.measure,
-            hashes=self.hashes | ({"vectors": open_vectors(vectors).digest} if vectors else {}),
-            commit=self.commit,
-            device=self.device,
-        )
+        where = (self.root, self.source, self.game.name)
+        return SweepJob(*where, settings, changes, part, self.column, self.device)
 
     def start(self) -> Any:
         """Write sweep.json, and open Optuna's study. Refuses a folder with other results."""
         definition = {
             "game": self.game.name,
-            **self.hashes,
+            "sha256": fingerprint_of(self.game),
             "recipe": recipe_name(paper=self.paper),
             "settings": self.overrides,
-            "by": [self.policy, self.measure],
+            "by": self.column,
             "seeds": [str(self.tuning), str(self.report)],
             "vary": {name: str(each) for name, each in self.space.items()},
         }
         path = self.root / SWEEP
-        if not (self.root / "runs").exists():  # nothing was tried yet
-            (self.root / STUDY).unlink(missing_ok=True)
-        elif json_or_none(path) != definition:
+        if path.exists() and json_or_none(path) != definition:
             raise InputError(f"{self.root}: contains other results; choose another --out")
         write_json(path, definition)
         optuna = require("optuna")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        path = self.root / STUDY
+        if path.exists():
+            before, newline, _ = path.read_bytes().rpartition(b"\n")
+            write(path, before + newline)  # a killed process may have cut a line short
+        journal = require("optuna.storages.journal")  # the folder is locked, so it needs no lock
+        backend = journal.JournalFileBackend(str(path), lock_obj=threading.Lock())
         return optuna.create_study(
-            storage=self._storage(),
+            storage=journal.JournalStorage(backend),
             study_name="sweep",
             direction="maximize",
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=3, n_warmup_steps=1),
         )
 
-    def _storage(self) -> Any:
-        """Optuna's journal. The folder is locked, so the file needs no lock of its own."""
-        path = self.root / STUDY
-        if path.exists():
-            before, newline, _ = path.read_bytes().rpartition(b"\n")
-            write(path, before + newline)  # a killed process may have cut a line short
-        journal = require("optuna.storages.journal")
-        backend = journal.JournalFileBackend(str(path), lock_obj=threading.Lock())
-        return journal.JournalStorage(backend)
-
-    def run(self, study: Any, workers: Workers, skip: Callable[[str], None]) -> Iterator[Event]:
-        """Run the trials that are not finished, and record in the study how they end.
-
-        `skip` is called with each combination that is impossible, and why.
-        """
+    def run(self, study: Any, workers: Workers) -> Iterator[Event]:
+        """Run the trials that are not finished, and record in the study how they end."""
         states = require("optuna").trial.TrialState
-        trials: dict[str, Any] = {}
-
-        def jobs() -> Iterator[SweepJob]:
-            for trial, changes in self._trials(study, skip):
-                job = self.job(changes)
-                if job.is_done():  # killed before it was recorded
-                    study.tell(trial, job.result().mean)
-                else:
-                    trials[job.name] = trial
-                    yield job
-
-        for event in workers.run(jobs()):
+        trials: dict[str, Any] = {}  # by the name of their job
+        for event in workers.run(self._jobs(study, trials)):
             trial = trials[event.job.name]
             if event.kind == "done":
-                study.tell(trial, self.job(trial.params).result().mean)
+                study.tell(trial, self.job(trial.params).score()[0])
             elif event.kind == "failed":
                 study.tell(trial, state=states.FAIL)
             elif event.kind == "round" and self.prune:
@@ -274,83 +229,74 @@ class Sweep:
                     event = replace(event, kind="pruned")
             yield event
 
-    def _trials(self, study: Any, skip: Callable[[str], None]) -> Iterator[tuple[Any, Changes]]:
+    def _jobs(self, study: Any, trials: dict[str, Any]) -> Iterator[SweepJob]:
+        """Yield the jobs to run, after their trial was added to `trials`."""
+        states = require("optuna").trial.TrialState
+        for trial in self._trials(study):
+            try:
+                job = self.job(trial.params)
+            except InputError as error:
+                log.warning("skipped: %s: %s", settings_text(trial.params), error)
+                study.tell(trial, state=states.PRUNED)
+                continue
+            if job.is_done():  # proposed again, or killed before it was recorded
+                study.tell(trial, job.score()[0])
+            elif job.name in trials:
+                study.tell(trial, state=states.PRUNED)
+            else:
+                trials[job.name] = trial
+                yield job
+
+    def _trials(self, study: Any) -> Iterator[Any]:
         """Yield the trials of a killed sweep that are not finished, then new ones."""
         optuna = require("optuna")
         states = optuna.trial.TrialState
-        tried = set[str]()
-        for frozen in study.trials:
-            if frozen.state in (states.RUNNING, states.WAITING):
-                is_running = frozen.state == states.RUNNING
-                trial = optuna.trial.Trial(study, frozen._trial_id) if is_running else study.ask()
-                changes = suggest(trial, self.space)
-                tried.add(settings_text(changes))
-                yield trial, changes
-            elif frozen.state != states.FAIL:  # a failed one is tried again
-                tried.add(settings_text(frozen.params))
-        misses = 0  # in a row
-        for changes in self._candidates(study):
-            if len(tried) >= self.size or misses > 10_000:
-                return
-            misses += 1
-            text = settings_text(changes)
-            if text not in tried and self._is_possible(changes, skip):
-                misses = 0
-                tried.add(text)
-                study.enqueue_trial(changes)  # in one step, so that no trial is half stored
-                trial = study.ask()
-                yield trial, suggest(trial, self.space)
-
-    def _is_possible(self, changes: Changes, skip: Callable[[str], None]) -> bool:
-        try:
-            self.job(changes)
-            self.job(changes, "report")
-        except InputError as error:
-            skip(f"{settings_text(changes)}: {error}")
-            return False
-        return True
-
-    def _candidates(self, study: Any) -> Iterator[Changes]:
-        """Yield what the search proposes, again and again.
-
-        Optuna samples in a study of its own in memory. It has the same seed in a continued sweep.
-        """
-        if self.search == "grid" and self.size == grid_size(self.space):
-            yield from grid(self.space)
+        for frozen in study.get_trials(states=(states.RUNNING,)):
+            if frozen.params.keys() == self.space.keys():
+                yield optuna.trial.Trial(study, frozen._trial_id)
+            else:  # killed while it was proposed
+                study.tell(frozen.number, state=states.FAIL)
+        for _ in study.get_trials(states=(states.WAITING,)):
+            yield study.ask(self.space)
+        counted = (states.COMPLETE, states.PRUNED, states.RUNNING)  # failed ones are tried again
+        tried = [settings_text(each.params) for each in study.get_trials(states=counted)]
+        if self.search == "grid":
+            for changes in self._grid():
+                if settings_text(changes) not in tried:
+                    study.enqueue_trial(changes)
+                    yield study.ask(self.space)
             return
-        optuna = require("optuna")
-        known = -1
-        while True:
-            trials = study.get_trials(deepcopy=False)
-            if known < 0 or (self.search == "tpe" and len(trials) != known):
-                known = len(trials)
-                sampler = optuna.samplers.RandomSampler(self.choice)
-                if self.search == "tpe":
-                    sampler = optuna.samplers.TPESampler(seed=self.choice + known)
-                memory = optuna.create_study(sampler=sampler, direction="maximize")
-                memory.add_trials([each for each in trials if each.state.is_finished()])
-            yield suggest(memory.ask(), self.space)
+        samplers = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
+        for number in range(len(tried), self.size):
+            study.sampler = samplers[self.search](seed=self.choice * MOST + number)
+            yield study.ask(self.space)
 
-    def scored(self, study: Any) -> "list[Scored]":
-        """The scores of the finished combinations, the best first. Ties keep their order."""
+    def _grid(self) -> list[Changes]:
+        """The combinations of a grid, or a sample of them. The last setting changes first."""
+        values = itertools.product(*(each.choices for each in self.space.values()))
+        every = [dict(zip(self.space, each, strict=True)) for each in values]
+        if self.size < len(every):
+            random.Random(self.choice).shuffle(every)
+        return every[: self.size]
+
+    def finished(self, study: Any) -> list[SweepJob]:
+        """The jobs of the finished combinations, the best first."""
         state = require("optuna").trial.TrialState.COMPLETE
-        trials = study.get_trials(deepcopy=False, states=[state])
-        scores = [self.job(each.params).result() for each in trials]
-        return sorted(scores, key=lambda each: -each.mean)
+        jobs = [self.job(each.params) for each in study.get_trials(states=[state])]
+        unique = {job.name: job for job in jobs}.values()
+        return sorted(unique, key=lambda job: -job.score()[0])
 
-    def write_tables(self, tuning: "list[Scored]", report: "list[Scored]") -> None:
-        """Write sweep.csv and best.json. The scores are sorted, the best first."""
-        reported = {settings_text(each.changes): each for each in report}
+    def write_tables(self, jobs: Sequence[SweepJob]) -> None:
+        """Write sweep.csv and best.json. The first job is the best."""
         rows = []
-        for each in tuning:
-            row: Row = {name: value_text(value) for name, value in each.changes.items()}
-            other = reported.get(settings_text(each.changes))
-            for part, score in (("tuning", each), ("report", other)):
-                for measure in ("mean", "deviation", "seeds"):
-                    row[f"{part}_{measure}"] = getattr(score, measure) if score else None
-            rows.append(row)
+        for job in jobs:
+            row = {name: value_text(each) for name, each in job.changes.items()}
+            mean, deviation = job.score()
+            seeds = seeds_text(job.settings.run.seeds)
+            facts = {"part": job.part, "seeds": seeds, "mean": mean, "deviation": deviation}
+            rows.append({**dict.fromkeys(self.space), **row, **facts})
         write(self.root / "sweep.csv", to_csv(rows, list(rows[0])))
-        best = {**self.overrides, **tuning[0].changes}
+        best = {**self.overrides, **jobs[0].changes}
         # the form of a run's config.json
         config = {"recipe": recipe_name(paper=self.paper), "settings": best}
         write_json(self.root / "best.json", config)

@@ -187,8 +187,3 @@ class Processes(Workers):
 def in_order(jobs: Iterable[Job]) -> list[Job]:
     """The longest jobs first."""
     return sorted(jobs, key=lambda job: -job.cost)
-
-
-def event_count(job: Job) -> int:
-    """The number of events of a job that is not interrupted: start, rounds, end."""
-    return 2 + job.rounds

@@ -24,7 +24,7 @@ from drrn.models.base import Pages
 from drrn.models.word_table import small_random
 from drrn.settings import Settings
 from drrn.text import Lexicon, State, Store
-from textgames.arrays import Ids, ranges
+from textgames.arrays import Ids
 
 
 class Optimism:
@@ -180,35 +180,25 @@ class SimHash:
     def __init__(self, texts: Lexicon, count: int) -> None:
         self.texts = texts
         self.generation = texts.generation
-        self.spelled = texts.vocabulary.spelled
         self.count = count
         self.bits = np.full(1, -1)  # [T + 1], the last for id -1 (no text)
-        self.words = np.zeros((0, count), np.float32)  # [V, count]
 
     def of(self, ids: Ids) -> Ids:
         """The bits of some texts. -1 stays -1."""
-        self._update()
-        return np.asarray(self.bits[ids])
-
-    def _update(self) -> None:
-        """Hash the texts that are new."""
         texts = self.texts
         if texts.generation != self.generation:
             self.bits = self.bits[-1:]
             self.generation = texts.generation
-        if texts.vocabulary.spelled is not self.spelled:  # numbers belong to other words
-            self.words = self.words[:0]
-            self.spelled = texts.vocabulary.spelled
-        first = len(self.bits) - 1
-        count = len(texts) - first
-        if not count:
-            return
-        words = texts.vocabulary.spelled[len(self.words) :]
-        vectors = small_random(words, self.count, 0).reshape(-1, self.count)
-        self.words = np.concatenate([self.words, vectors])
-        starts = texts.starts[first:]
-        sequence = texts.sequence[ranges(starts[:1], starts[-1:] - starts[:1])]
-        sums = np.zeros((count, self.count))
-        np.add.at(sums, np.repeat(np.arange(count), np.diff(starts)), self.words[sequence])
-        bits = (sums > 0) @ (1 << np.arange(self.count))
-        self.bits = np.concatenate([self.bits[:-1], bits, self.bits[-1:]])
+        new = np.arange(len(self.bits) - 1, len(texts))
+        if len(new):
+            self.bits = np.concatenate([self.bits[:-1], self._hash(new), self.bits[-1:]])
+        return np.asarray(self.bits[ids])
+
+    def _hash(self, ids: Ids) -> Ids:
+        words, member = np.unique(self.texts.words_of(ids), return_inverse=True)
+        spelled = [self.texts.vocabulary.spelled[word] for word in words]
+        vectors = small_random(spelled, self.count, 0).reshape(-1, self.count)
+        owner = np.repeat(np.arange(len(ids)), self.texts.lengths(ids))
+        sums = np.zeros((len(ids), self.count))
+        np.add.at(sums, owner, vectors[member])
+        return np.asarray((sums > 0) @ (1 << np.arange(self.count)))

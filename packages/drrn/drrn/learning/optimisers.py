@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -44,9 +43,6 @@ class Optimiser:
 
     def restore(self, state: State) -> None:
         device = self.model.device
-        for name, slot in state.items():
-            if slot.dtype != np.float32 or slot.ndim != 3:
-                raise ValueError(f'"{name}" is not a slot of the optimiser')
         self.slots = {name: torch.from_numpy(slot).to(device) for name, slot in state.items()}
 
 

@@ -60,8 +60,6 @@ class ReplayBuffer(Memory):
         The transitions are numbered as in a ring that overwrites the oldest. Without `menus`, a
         page has the taken action alone.
         """
-        if not len(self):
-            return _padding(len(index), width, menus=menus)
         rewards, discounts, after = self.targets
         step = len(rewards) - len(self) + (index - self.added) % len(self)
         page = self.steps["page"][step]
@@ -88,14 +86,6 @@ class ReplayBuffer(Memory):
         super().restore(state)
 
 
-def _padding(count: int, width: int, *, menus: bool) -> dict[str, NDArray[Any]]:
-    """Rows of `ReplayBuffer.at` for a buffer that is empty."""
-    ids = dict.fromkeys(("states", "taken", "next_states"), np.zeros(count, np.int64))
-    sums = dict.fromkeys(("rewards", "discounts"), np.zeros(count, np.float32))
-    none = np.full((count, width), -1)
-    return {**ids, **sums, "actions": none if menus else none[:, :1], "next_actions": none}
-
-
 # --- Batches
 
 
@@ -116,15 +106,17 @@ def batches_of(
 ) -> Batches:
     """Cut the transitions at some indices of each buffer into batches, padded with weight 0.
 
-    Without `menus`, pages have the taken action alone.
+    Without `menus`, pages have the taken action alone. The rows of an empty buffer are another's.
     """
+    some = max(buffers, key=len)
     most = max(buffer.widest for buffer in buffers)
     longest = max(map(len, indices))
     size = min(size, longest)
     count = -(-longest // size) * size
     rows = []
     for buffer, index in zip(buffers, indices, strict=True):
-        row = buffer.at(np.pad(index, (0, count - len(index))), most, menus=menus)
+        source = buffer if len(buffer) else some
+        row = source.at(np.pad(index, (0, count - len(index))), most, menus=menus)
         row["weights"] = (np.arange(count) < len(index)).astype(np.float32)
         rows.append(row)
     cut: dict[str, NDArray[Any]] = {}  # from [R, K · B, …] to [K, R, B, …]
@@ -226,24 +218,5 @@ class QLearning(Learner):
 
     @torch.no_grad()
     def _targets(self, then: Pages, rewards: Tensor, discounts: Tensor, mask: Tensor) -> Tensor:
-        q = self._q_of_wide(then) if self._is_wide(then) else self.model.forward(then)
+        q = self.model.q(then) if self._is_wide(then) else self.model.forward(then)
         return q_targets(rewards, q, mask, discounts)
-
-    def _q_of_wide(self, pages: Pages) -> Tensor:
-        """Q [R, B, A] of pages with wide menus. Duplicate pages are scored once."""
-        rows = np.concatenate([pages.states[..., None], pages.actions], axis=-1)
-        distinct = []
-        index = []
-        for own in rows:
-            numbers: dict[bytes, int] = {}
-            at = [numbers.setdefault(row.tobytes(), len(numbers)) for row in own]
-            index.append(at)
-            distinct.append(np.unique(at, return_index=True)[1])
-        counts = np.array([len(first) for first in distinct])
-        some = np.zeros((len(rows), counts.max()), np.int64)
-        exists = np.arange(some.shape[1]) < counts[:, None]
-        some[exists] = np.concatenate(distinct)
-        replica = np.arange(len(rows))[:, None]
-        actions = np.where(exists[..., None], pages.actions[replica, some], -1)
-        q = self.model.q(Pages(pages.states[replica, some], actions))
-        return q[replica, np.array(index)]

@@ -43,15 +43,8 @@ class Average:
     def add_words(self) -> None:
         """Give the student the initial weights of words that are new to the model."""
         for name, table in self.model.tables.items():
-            twin = self.student.tables[name]
-            table.make_room()
-            twin.make_room()
-            words = len(table.vocabulary)
-            new = table.known[:, :words] & ~twin.known[:, :words]
-            if new.any():
-                at = torch.from_numpy(new).to(self.model.device)
-                twin.weight[:, :words][at] = table.weight[:, :words][at]
-                twin.known[:, :words] |= new
+            for replica, known in enumerate(table.known):
+                self.student.tables[name].meet(replica, np.flatnonzero(known))
 
     def follow(self) -> None:
         """Move the average, after an update of the student."""

@@ -195,17 +195,15 @@ class Model(Weights):
     def check_fits(self, state: State, source: str) -> None:
         """Raise InputError if the state is of another model, or of other replicas."""
         own = self.state()
-        if odd := sorted(own.keys() ^ state.keys()):
-            where = "the run, not in the file" if odd[0] in own else "the file, not in the run"
-            raise InputError(f'{source}: weights of another model: "{odd[0]}" is in {where}')
-        for name, array in state.items():
-            mine = own[name]
-            fits = (array.ndim, array.dtype) == (mine.ndim, mine.dtype)
+        for name in sorted(own.keys() | state.keys()):
+            mine = own.get(name, np.zeros(0, bool))
+            other = state.get(name, np.zeros(0, bool))
             # an axis of length 0 grows later
-            sizes = zip(array.shape, mine.shape, strict=False)
-            if not (fits and all(have in (0, size) for size, have in sizes)):
-                shapes = f"{list(array.shape)}, not {list(mine.shape)}"
-                raise InputError(f'{source}: weights of another run: "{name}" has shape {shapes}')
+            sizes = zip(other.shape, mine.shape, strict=False)
+            fits = all(have in (0, size) for size, have in sizes)
+            if not fits or (other.ndim, other.dtype) != (mine.ndim, mine.dtype):
+                cause = f'"{name}" has shape {list(other.shape)}, not {list(mine.shape)}'
+                raise InputError(f"{source}: weights of another run or another model: {cause}")
 
     # --- for subclasses
 

@@ -38,11 +38,10 @@ class CompiledRollouts(Rollouts):
         self.menus = Menus(pages, game.page_first, actions[game.page_action])
 
     def play(self, count: int, policy: Policy, generators: Generators) -> list[list[Episode]]:
-        results = []
-        for (first, again), generator in zip(self.tables(policy), generators, strict=True):
-            seed = int(generator.integers(2**62))
-            results.append(self.outcomes(self.game.play(first, count, seed=seed, again=again)))
-        return results
+        return [
+            self.outcomes(self.game.play(first, count, seed=int(by.integers(2**62)), again=again))
+            for (first, again), by in zip(self.tables(policy), generators, strict=True)
+        ]
 
     def record(self, count: int, policy: Policy, generators: Generators) -> list[Steps]:
         game = self.game

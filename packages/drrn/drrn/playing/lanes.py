@@ -1,8 +1,9 @@
 """Games played side by side: each lane plays one episode after another on its own copy."""
 
+import functools
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from textgames.errors import InputError
@@ -42,11 +43,10 @@ class LocalLanes:
 
     def __init__(self, game: Game, spec: GameSpec | None = None, openings: int = 16) -> None:
         self.game = game
-        self.spec = spec
         copy = another(game)
-        self.copies_itself = copy is not None
+        self._open = spec.open if spec and copy is None else functools.partial(another, game)
         self.most = openings if spec else 1  # number of lanes
-        if self.copies_itself:
+        if copy is not None:
             self.most = most_copies_of(game)
         self._opened: list[Game] = []
         self._finalizer = weakref.finalize(self, _close, self._opened)
@@ -74,18 +74,13 @@ class LocalLanes:
 
     def _game(self, lane: int) -> Game:
         if lane not in self._games:
-            game = another(self.game) if self.copies_itself or not self.spec else self.spec.open()
-            if game is None:
-                name = self.game.name
-                raise InputError(f"{name}: another() returned a game at first, and None later")
-            self._games[lane] = self._own(game)
+            self._games[lane] = self._own(self._open())
         return self._games[lane]
 
-    def _own(self, game: Game) -> Game:
+    def _own(self, game: Game | None) -> Game:
         """Check that a game is new: one that another lane plays would mix their episodes."""
-        if game is self.game or any(game is each for each in self._opened):
-            source = "another()" if self.copies_itself or not self.spec else self.spec.source
-            cause = f"{source} must return a new game each time, but returned the same one twice"
+        if game is None or any(game is each for each in (self.game, *self._opened)):
+            cause = "another(), or its factory, must return a new game each time"
             raise InputError(f"{self.game.name}: {cause}")
         self._opened.append(game)
         return game
@@ -170,13 +165,12 @@ def _answer(service: Service, question: int) -> Any:
 Lanes = LocalLanes | PooledLanes
 
 
-def lanes_of(game: Game, spec: GameSpec | None, workers: int) -> Lanes:
+def lanes_of(game: Game, spec: GameSpec | None, workers: int, history: int) -> Lanes:
     """Lanes in this process, or in worker processes, which open the game by its name."""
+    own = replace(spec, history=history) if spec else None
     if workers == 1:
-        return LocalLanes(game, spec)
-    if spec is None:
+        return LocalLanes(game, own)
+    if own is None or own.source.startswith("__main__:"):
         cause = "workers open the game by its name"
-        raise InputError(f"{game.name}: {cause}; give it as a name or module:factory")
-    if spec.source.startswith("__main__:"):
-        raise InputError(f"{spec.source}: workers cannot import it; put the game into a module")
-    return PooledLanes(spec, workers)
+        raise InputError(f"{game.name}: {cause}; give it as a name or as module:factory")
+    return PooledLanes(own, workers)

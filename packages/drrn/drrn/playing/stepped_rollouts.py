@@ -1,6 +1,7 @@
 """Play any game step by step: the episodes of all replicas step together, by one forward pass."""
 
 import itertools
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -134,7 +135,8 @@ class SteppedRollouts(Rollouts):
         budgets: Sequence[int] | None = None,
     ) -> list[list[Trajectory]]:
         waiting = self._episodes(count, generators, interleaved=budgets is not None)
-        left = None if budgets is None else list(budgets)  # steps without those of running episodes
+        # Steps that remain to each replica, without those of running episodes.
+        left = list(budgets or [sys.maxsize] * len(generators))
         trajectories: list[list[Trajectory]] = [[] for _ in generators]
         self._wide.clear()
         free = list(range(min(self.lanes.most, len(waiting))))[::-1]
@@ -177,30 +179,22 @@ class SteppedRollouts(Rollouts):
         rows = zip(*replicas, strict=True) if interleaved else replicas
         return list(itertools.chain.from_iterable(rows))[::-1]
 
-    def _next(
-        self, waiting: list[tuple[int, int]], left: list[int] | None
-    ) -> tuple[int, int] | None:
+    def _next(self, waiting: list[tuple[int, int]], left: list[int]) -> tuple[int, int] | None:
         """Remove the next episode that its replica's budget allows. None if there is none."""
-        if left is None:
-            return waiting.pop()
-        if max(left) < self.limit:
-            return None
-        at = len(waiting) - 1
-        while at >= 0 and left[waiting[at][0]] < self.limit:
-            at -= 1
-        if at < 0:
-            return None
-        left[waiting[at][0]] -= self.limit
-        return waiting.pop(at)
+        for at in reversed(range(len(waiting))) if max(left) >= self.limit else ():
+            replica, _ = waiting[at]
+            if left[replica] >= self.limit:
+                left[replica] -= self.limit
+                return waiting.pop(at)
+        return None
 
     def _still_running(
-        self, trajectories: Sequence[Trajectory], free: list[int], left: list[int] | None
+        self, trajectories: Sequence[Trajectory], free: list[int], left: list[int]
     ) -> list[Trajectory]:
         """The episodes that are not over. Lanes and unused steps of the others are free."""
-        over = [trajectory for trajectory in trajectories if trajectory.over]
-        free += [trajectory.lane for trajectory in over]
-        if left is not None:
-            for trajectory in over:
+        for trajectory in trajectories:
+            if trajectory.over:
+                free.append(trajectory.lane)
                 left[trajectory.replica] += self.limit - len(trajectory.taken)
         return [trajectory for trajectory in trajectories if not trajectory.over]
 

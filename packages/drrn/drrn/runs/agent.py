@@ -23,9 +23,9 @@ from drrn.playing.stepped_rollouts import SteppedRollouts, pages_of
 from drrn.runs import storage, tensors
 from drrn.runs.config import check_vectors, read_config, spec_from
 from drrn.runs.limits import check_memory
-from drrn.runs.run import Run, config_bytes
+from drrn.runs.run import Run
 from drrn.runs.scores import compiled_or_none
-from drrn.runs.storage import CONFIG, MEMORY, WEIGHTS, WORDS
+from drrn.runs.storage import MEMORY, WEIGHTS, WORDS
 from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
 from drrn.text import Store
@@ -90,7 +90,7 @@ class Agent:
             model: The model.
             settings: The settings it was trained with.
             scales: The factor on each replica's rewards during learning, if they were scaled.
-            config: Returns the contents of the run's config.json, for `save`.
+            config: Returns the contents of the run's config.json.
             recall: Reads pages in other words as pages of the training.
             alpha_factor: The factor on α of all replicas, or of each.
         """
@@ -117,7 +117,11 @@ class Agent:
         settings = Settings.from_flat(config["settings"])
         Run(folder).check(WORDS, WEIGHTS, MEMORY)
         check_vectors(folder, config)
-        store, scales, alpha_factor = _load_vocabulary(folder, settings)
+        new = f"{folder}: the run has not finished a round yet"
+        words = storage.read_json(folder / WORDS, new)
+        store = Store.of_words(words["states"], words["actions"], **settings.model.reading)
+        for side, keys in words.get("text_keys", {}).items():  # of a model with weights for texts
+            store.sides[side].restore_keys(keys)
         check_memory(settings, store)
         shape = shape_of(settings, config["most_actions"])
         seeds = settings.run.seeds
@@ -128,6 +132,8 @@ class Agent:
             raise InputError(f"{path}: these are the weights of another game")
         model.restore(arrays, str(path))
         recall = load_recall(folder, config, sentences)
+        scales = words.get("reward_scales")
+        alpha_factor = words.get("alpha_factors", [1.0])
         return cls(model, settings, scales, lambda: config, recall, alpha_factor)
 
     @property
@@ -184,16 +190,6 @@ class Agent:
         player = self._players[policy]
         player.begin()
         return player.act(text, actions)
-
-    def save(self, folder: str | Path) -> None:
-        """Save the agent to a new folder, from which `drrn.load` loads it.
-
-        `trainer.save` saves the whole run, which can be resumed.
-        """
-        if self.config is None:
-            raise InputError("this agent has no run; save it with trainer.save(folder)")
-        config = config_bytes(self.config())
-        Run(Path(folder).resolve()).create_files({**self.files(), CONFIG: config})
 
     def files(self) -> dict[str, bytes]:
         """The contents of vocabulary.json, model.safetensors and, if any, memory.json."""
@@ -257,7 +253,7 @@ class Agent:
             compiled = self.recall.game(compiled) if self.recall else compiled
             rollouts = compiled_rollouts(compiled, self.model, self.model.store.scratch())
         else:
-            lanes = lanes_of(opened, replace(spec, history=run.history) if spec else None, workers)
+            lanes = lanes_of(opened, spec, workers, run.history)
             rollouts = SteppedRollouts(opened, self.model, lanes)
             rollouts.recall = self.recall
             rollouts.in_order = in_order
@@ -410,19 +406,3 @@ def torch_device(name: str | torch.device) -> torch.device:
     except (RuntimeError, AssertionError, ImportError) as error:
         raise InputError(f'device "{name}" is not available; use cpu') from error
     return device
-
-
-def _load_vocabulary(
-    folder: Path, settings: Settings
-) -> tuple[Store, list[float] | None, list[float]]:
-    """The words that the agent knows, the factors on rewards, if α is relative, and those on α.
-
-    A model whose weights belong to texts has the texts as well.
-    """
-    vocabulary = storage.read_json(
-        folder / WORDS, f"{folder}: the run has not finished a round yet"
-    )
-    store = Store.of_words(vocabulary["states"], vocabulary["actions"], **settings.model.reading)
-    for side, keys in vocabulary.get("text_keys", {}).items():
-        store.sides[side].restore_keys(keys)
-    return store, vocabulary.get("reward_scales"), vocabulary.get("alpha_factors", [1.0])

@@ -10,7 +10,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from drrn.runs.storage import CONFIG, DAMAGE, check_files, read_json
+from drrn.runs.storage import CONFIG, DAMAGE, HASHES, check_files, read_json
 from drrn.settings import Flat, Settings, recipe, settings_for
 from textgames import registry
 from textgames.errors import InputError
@@ -116,22 +116,17 @@ def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
     from drrn.sentences import open_sentences
     from drrn.vectors import open_vectors
 
-    entry = config.get("sentences")
-    name = config["settings"].get("sentences")
-    if entry and name and open_sentences(name).digest != entry.get("sha256"):
-        cause = f"not the sentence model that the run {folder} was started with"
-        raise InputError(f"{name}: {cause}; restore that model, or start a new run")
-    entry = config.get("vectors")
-    path = config["settings"].get("vectors")
-    if not entry or not path:
-        return
-    if not Path(path).exists():
-        cause = f"this file of word vectors is missing, and the run {folder} needs it"
-        cure = f'restore it, or correct "vectors" in {folder / CONFIG}'
-        raise InputError(f"{path}: {cause}; {cure}")
-    if open_vectors(path).digest != entry.get("sha256"):
-        cause = f"not the word vectors that the run {folder} was started with"
-        raise InputError(f"{path}: {cause}; restore that file, or start a new run")
+    openers: dict[str, Any] = {"vectors": open_vectors, "sentences": open_sentences}
+    for name, opener in openers.items():
+        source = config["settings"].get(name)
+        digest = config.get(name, {}).get("sha256")
+        if source and name == "vectors" and not Path(source).exists():
+            cause = f"missing, and the run {folder} needs it"
+            cure = f'restore it, or correct "{name}" in {CONFIG} and delete {HASHES}'
+            raise InputError(f"{source}: {cause}; {cure}")
+        if source and digest and opener(source).digest != digest:
+            cause = f"not the {name} that the run {folder} was started with"
+            raise InputError(f"{source}: {cause}; restore them, or start a new run")
 
 
 # --- modules that a run names

@@ -2,14 +2,14 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.settings import PAPER, ModelSettings, Settings
-from drrn.text import Store, Vocabulary
+from drrn.settings import PAPER, Settings
+from drrn.text import Store
 from textgames.errors import InputError
 
 log = logging.getLogger("textgames")
@@ -19,16 +19,8 @@ SIZES = (
     "hidden layers action_hidden embedding replicas batch_size episodes_per_round "
     "evaluation_episodes workers"
 ).split()
-SATURATION = (
-    'after round %d half of the weights "%s" are beyond ±%.3g, so hidden units are saturated and '
-    "do not learn; %s"
-)
-NO_WORDS = (
-    "%s: its %s have no letters or digits, so the model cannot distinguish them (the model table "
-    "can)"
-)
-FULL = "%s: its %s have %s different %s, the most that a model reads: new ones are ignored%s"
-UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB")
+FULL = "%s: its %s have %d different words, the most that a model reads: new ones are ignored"
+NO_WORDS = "%s: its %s have no letters or digits, so the model cannot distinguish them"
 
 
 def check_memory(settings: Settings, store: Store | None = None) -> None:
@@ -36,14 +28,12 @@ def check_memory(settings: Settings, store: Store | None = None) -> None:
     words = sum(len(side.vocabulary) for side in store.sides.values()) if store else 0
     needed = memory_needed(settings, words)
     memory = _memory()
-    if needed <= memory:
-        return
-    sizes = settings.flat()
-    usual = PAPER.flat()
-    large = [name for name in SIZES if (sizes[name] or 0) > (usual[name] or 0)]
-    causes = ", ".join(f"{name} {sizes[name]}" for name in large) or f"{words:,} words"
-    sizes_text = f"{_size(needed)} of memory, and this machine has {_size(memory)}"
-    raise InputError(f"{causes}: needs about {sizes_text}; choose smaller sizes")
+    if needed > memory:
+        sizes = settings.flat()
+        large = [name for name in SIZES if (sizes[name] or 0) > (PAPER.flat()[name] or 0)]
+        causes = ", ".join(f"{name} {sizes[name]}" for name in large) or f"{words:,} words"
+        what = f"{needed // 10**6:,} MB of memory, and this machine has {memory // 10**6:,} MB"
+        raise InputError(f"{causes}: needs about {what}; choose smaller sizes")
 
 
 def memory_needed(settings: Settings, words: int) -> int:
@@ -68,68 +58,27 @@ def memory_needed(settings: Settings, words: int) -> int:
     return run.replicas * each + (run.workers - 1) * process
 
 
-class Divergence:
-    """Checks the weights after each round: they must be finite, and should not saturate.
-
-    A unit is saturated if its input is above 5, since tanh(5) is 0.9999.
-    """
-
-    def __init__(self, settings: Settings, saturated: float = 5.0) -> None:
-        self.saturated = saturated
-        self.remedy = f"choose a learning_rate below {settings.learning_rate:g}"
-        self.warns = settings.uses("layers")  # once
-
-    def check(self, weights: Mapping[str, NDArray[Any]], number: int) -> None:
-        """Warn once of saturated units. Weights that are not finite are an `InputError`."""
-        for name, array in weights.items():
-            if not np.isfinite(array).all():
-                what = f'weights "{name}" contain NaN or infinity'
-                raise InputError(f"learning diverged in round {number}: {what}; {self.remedy}")
-            if not self.warns or not name.startswith("weight ") or not array.size:
-                continue
-            median = float(np.median(np.abs(array)))
-            if median > self.saturated:
-                self.warns = False
-                log.warning(SATURATION, number, name[len("weight ") :], median, self.remedy)
+def check_weights(weights: Mapping[str, NDArray[Any]], number: int, learning_rate: float) -> None:
+    """Raise an `InputError` if weights after a round are not finite."""
+    for name, array in weights.items():
+        if not np.isfinite(array).all():
+            what = f'weights "{name}" contain NaN or infinity'
+            cure = f"choose a learning_rate below {learning_rate:g}"
+            raise InputError(f"learning diverged in round {number}: {what}; {cure}")
 
 
-def warn_about_missing_words(name: str, store: Store, settings: Settings) -> None:
-    """Warn if a model that reads words has none to read. A game without actions is refused."""
+def check_words(name: str, store: Store, settings: Settings) -> None:
+    """Warn if a model that reads words has none or too many. A game without actions is refused."""
     if not len(store.actions):
         raise InputError(f"{name}: its first page has no actions, so there is nothing to learn")
-    for side, vocabulary, _ in _sides_by_words(store, settings.model):
-        if not len(vocabulary):
+    sides = {"pages": store.states.vocabulary, "actions": store.actions.vocabulary}
+    for (side, words), encoder in zip(sides.items(), settings.model.encoders, strict=True):
+        if encoder == "sentence" or settings.model.name == "table":
+            continue
+        if not len(words):
             log.warning(NO_WORDS, name, side)
-
-
-def _sides_by_words(store: Store, model: ModelSettings) -> Iterator[tuple[str, Vocabulary, str]]:
-    """Yield the name, the vocabulary and the encoder of each side that the model reads by words."""
-    sides = (("pages", store.states), ("actions", store.actions))
-    for (side, texts), encoder in zip(sides, model.encoders, strict=True):
-        if encoder != "sentence" and model.name != "table":
-            yield side, texts.vocabulary, encoder
-
-
-class VocabularyLimit:
-    """Warns once for pages and once for actions if new words are ignored."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.model = settings.model
-        self.warned: set[str] = set()
-
-    def check(self, name: str, store: Store) -> None:
-        for side, vocabulary, encoder in _sides_by_words(store, self.model):
-            if side in self.warned or not vocabulary.full:
-                continue
-            self.warned.add(side)
-            noun = "words"
-            hint = ""
-            if encoder == "hash":
-                noun = "texts"
-            elif self.model.phrases:
-                noun = "words and phrases"
-                hint = "" if self.model.pairs_only else "; a new run with pairs_only has more room"
-            log.warning(FULL, name, side, f"{len(vocabulary):,}", noun, hint)
+        elif words.full:
+            log.warning(FULL, name, side, len(words))
 
 
 def _memory() -> int:
@@ -138,8 +87,3 @@ def _memory() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return 2**63
-
-
-def _size(size: int) -> str:
-    unit = min((len(str(size)) - 1) // 3, len(UNITS) - 1)
-    return f"{size // 1000**unit:,} {UNITS[unit]}"

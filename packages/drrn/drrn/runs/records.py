@@ -28,7 +28,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
 from textgames.game.contract import Game, Observation, another, close, ending_of
@@ -79,7 +78,9 @@ class LearningRecord:
         if data is None:
             return cls()
         games = [game for game in data["games"] if game["round"] <= last]
-        used = [number for game in games for number in _text_numbers(game)]
+        steps = [step for game in games for step in game["steps"]]
+        used = [each["end"] for each in games]
+        used += [number for step in steps for number in (step["text"], step["taken"])]
         texts = data["texts"][: max(used, default=-1) + 1]
         return cls(
             pages=[(page["text"], tuple(page["actions"])) for page in data["pages"]],
@@ -96,7 +97,7 @@ class LearningRecord:
             self._add_game(trainer.game, random_policy(0), 0)
         if is_last or number % _interval(number, self.sizes.rounds) == 0:
             self.rounds.append(self._round(trainer, number))
-        if is_last or _is_round(number):
+        if is_last or str(number).rstrip("0") in ("1", "2", "5"):  # 10, 20, 50, …
             self._add_game(trainer.game, trainer.agent.policy("best"), number)
 
     def _round(self, trainer: Trainer, number: int) -> dict[str, Any]:
@@ -180,7 +181,10 @@ def positions(vectors: Floats, before: Sequence[float] | None = None) -> tuple[A
 
 
 def _read(trainer: Trainer, pages: Sequence[Page]) -> tuple[list[Floats], list[Floats] | None]:
-    """Return Q [R, A] of each page, and the first replica's h_s and h_a of each [1 + A, H]."""
+    """Q [R, A] of each page, and the first replica's h_s and h_a of each [1 + A, H].
+
+    There are no vectors if Q is not their inner product.
+    """
     model = trainer.model
     store = model.store.scratch()
     rows = [store.page(text, actions) for text, actions in pages]
@@ -189,15 +193,12 @@ def _read(trainer: Trainer, pages: Sequence[Page]) -> tuple[list[Floats], list[F
     with torch.no_grad():
         values = model.q(batch).cpu().numpy()
         q = [values[:, p, :count] for p, count in enumerate(counts)]
-        return q, _vectors(model, batch, counts)
-
-
-def _vectors(model: Model, batch: Pages, counts: Sequence[int]) -> list[Floats] | None:
-    """h_s and h_a of each page. None if Q is not their inner product."""
-    if not isinstance(model, DRRN) or model.interaction.interact is not inner or model.reads_pairs:
-        return None
-    s, a = (each[0].cpu().numpy() for each in model.embeddings(model.read(batch[None])[0]))
-    return [np.concatenate([s[p, None], a[p, :count]]) for p, count in enumerate(counts)]
+        if not isinstance(model, DRRN) or model.interaction.interact is not inner:
+            return q, None
+        if model.reads_pairs:
+            return q, None
+        s, a = (each[0].cpu().numpy() for each in model.embeddings(model.read(batch[None])[0]))
+    return q, [np.concatenate([s[p, None], a[p, :count]]) for p, count in enumerate(counts)]
 
 
 def _chance(q: Floats, alpha: Floats) -> float:
@@ -223,27 +224,16 @@ def _choose_pages(trainer: Trainer, sizes: Sizes) -> list[Page]:
         counter.update((page.text, tuple(sorted(page.actions))) for page in pages)
     close(game)
     common = counter.most_common(sizes.pages)
-    return [(text, _some(actions, sizes.actions)) for (text, actions), _ in common]
-
-
-def _some(actions: Sequence[str], most: int) -> tuple[str, ...]:
-    """The actions of a page, or some of a wide menu."""
-    count = min(len(actions), most)
-    return tuple(sorted(random.Random(0).sample(list(actions), count)))
+    chosen = []
+    for (text, actions), _ in common:  # some actions of a wide menu
+        count = min(len(actions), sizes.actions)
+        chosen.append((text, tuple(sorted(random.Random(0).sample(actions, count)))))
+    return chosen
 
 
 def _interval(number: int, all_up_to: int) -> int:
     """Which rounds near this one are recorded: 1 for each, 2 for every other."""
     return 1 << max(0, (number - 1) // all_up_to).bit_length()
-
-
-def _is_round(number: int) -> bool:
-    """Whether a number is 1, 2 or 5, times a power of ten."""
-    return number > 0 and str(number).rstrip("0") in ("1", "2", "5")
-
-
-def _text_numbers(game: dict[str, Any]) -> list[int]:
-    return [game["end"], *(step[key] for step in game["steps"] for key in ("text", "taken"))]
 
 
 def _rounded(values: Any, digits: int = 4) -> Any:

@@ -3,16 +3,14 @@
     config.json             the game and its hash, the settings, versions
     evaluations.csv         one row for each replica and round
     progress.csv            interactions, episodes and seconds of each replica and round
-    metrics.jsonl           one JSON object for each round, computed from evaluations.csv
     reference_scores.json   random play and the best possible score
     learning.json           what the pictures of its learning need (drrn.runs.records)
     model.safetensors       weights after the last round
     vocabulary.json         words of states and actions
     memory.json             pages of the training, if the agent recalls by meaning
     checkpoint.safetensors  the state of the trainer after the last round
-    hashes.json             SHA-256 of each file, written last
-    curve.png               the learning curve
-    README.md               the model card
+    hashes.json             SHA-256 of the other files, written last
+    curve.svg               the learning curve
 
 Rows are written before the checkpoint that covers them, and each file is written atomically. So a
 run that is killed at any moment resumes after its last finished round, and ends with the numbers of
@@ -20,9 +18,7 @@ a run that was never interrupted.
 """
 
 import datetime
-import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -31,29 +27,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, record_start, spec_from
-from drrn.runs.progress import Progress, read_progress
-from drrn.runs.storage import (
-    CARD,
-    CHECKPOINT,
-    CONFIG,
-    HASHES,
-    LEARNING,
-    METRICS,
-    NEXT,
-    PROGRESS,
-    ROWS,
-    SCORES,
-    WORDS,
-)
-from drrn.settings import PAPER, POLICIES, Settings
+from drrn.runs.storage import CHECKPOINT, CONFIG, HASHES, LEARNING, PROGRESS, ROWS, SCORES, WORDS
+from drrn.settings import POLICIES, Settings
 from textgames.errors import InputError, require
 from textgames.files import json_bytes, make_folder, remove_leftovers
 from textgames.game.contract import Game
 from textgames.notebook import Picture
 from textgames.openers import GameSpec, spec_for
-from textgames.pages import rendered
 from textgames.processes import is_locked, locked
-from textgames.wording import visible
 
 if TYPE_CHECKING:
     from drrn.runs.records import LearningRecord
@@ -61,7 +42,6 @@ if TYPE_CHECKING:
     from textgames.compiled.game import Compiled
 
 LOCK = ".lock"
-MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
 SUMMARY = (
     "run state game model recipe replicas seed interactions rounds_done rounds scores measure when "
     "fault"
@@ -78,7 +58,7 @@ class Trainable(Protocol):
     settings: Settings
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
-    progress: Progress
+    progress: scores.Progress
 
     def train(self) -> Iterator[scores.Round]: ...
     def config(self) -> dict[str, Any]: ...
@@ -110,23 +90,16 @@ class Run:
     def create(cls, folder: str | Path, trainer: Trainable) -> "Run":
         """Start a run in a new folder. One that is not empty is refused."""
         run = cls(folder)
-        remedy = f"resume it with --resume {folder}, or choose another name with --out"
         config = trainer.config()
         record_start(config)
-        files = {CONFIG: config_bytes(config), ROWS: scores.csv_bytes([])}
-        run.create_files(files, remedy)
+        make_folder(run.folder)
+        with run.locked():
+            if any(path.name != LOCK for path in run.folder.iterdir()):
+                cure = f"resume it with --resume {folder}, or choose another name with --out"
+                raise InputError(f"{folder}: already exists; {cure}")
+            files = {CONFIG: config_bytes(config), ROWS: scores.csv_bytes([])}
+            storage.replace_files(run.folder, files)
         return run
-
-    def create_files(self, files: Mapping[str, bytes], remedy: str = "choose another name") -> None:
-        """Write files to a folder that must be new or empty."""
-        if self.folder.is_file():
-            raise InputError(f"{self.folder}: is a file; a run needs a folder")
-        make_folder(self.folder)
-        with self.locked():
-            # hashes-next.json alone is of a run that was killed as it was created
-            if any(path.name not in (LOCK, NEXT) for path in self.folder.iterdir()):
-                raise InputError(f"{self.folder}: already exists; {remedy}")
-            storage.replace_files(self.folder, files)
 
     @staticmethod
     def find(folder: str | Path, depth: int = 4) -> "list[Run]":
@@ -173,7 +146,7 @@ class Run:
 
     def rows(self) -> list[scores.Row]:
         """The rows of evaluations.csv."""
-        return scores.read_rows(self.folder / ROWS)
+        return storage.read_rows(self.folder / ROWS, scores.COLUMNS)
 
     def rounds(self) -> list[scores.RoundScores]:
         """The scores of each finished round."""
@@ -181,8 +154,9 @@ class Run:
         return scores.rounds_of(rows, self.settings, self.progress())
 
     def progress(self) -> list[scores.Row]:
-        """The rows of progress.csv."""
-        return read_progress(self.folder / PROGRESS)
+        """The rows of progress.csv, if any."""
+        path = self.folder / PROGRESS
+        return storage.read_rows(path, scores.PROGRESS_COLUMNS) if path.exists() else []
 
     def round(self, number: int | None = None) -> scores.RoundScores:
         """The scores of a round, by default of the last."""
@@ -241,18 +215,14 @@ class Run:
         Raises:
             InputError: The runs learned different games, or a file is damaged.
         """
-        from drrn.runs.intervals import difference_of
+        from textgames.intervals import difference_of
 
         for run in (other, self):
             run.round(number)
             run.check(ROWS)
-        game = other.config["game"]
-        mine = self.config["game"]
-        if mine["sha256"] != game["sha256"]:
-            is_version = mine["title"] == game["title"]
-            what = "another version of it" if is_version else f'"{mine["title"]}"'
-            both = f'{other.folder} learned "{game["title"]}", {self.folder} learned {what}'
-            raise InputError(f"{both}; compare runs of one game")
+        if self.config["game"]["sha256"] != other.config["game"]["sha256"]:
+            cause = f"{self.folder} and {other.folder} learned different games"
+            raise InputError(f"{cause}; compare runs of one game")
         return difference_of(other.round(number).values(column), self.round(number).values(column))
 
     def check(self, *names: str) -> None:
@@ -268,8 +238,8 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The run's entry in a list.
 
-        Its state is running, finished, interrupted, agent (without its run) or damaged, for the
-        reason in `fault`. Scores are means of `measure` after the last round, by policy.
+        Its state is running, finished, interrupted or damaged, for the reason in `fault`. Scores
+        are means of `measure` after the last round, by policy.
         """
         entry = {**dict.fromkeys(SUMMARY), "run": str(self.folder), "when": self.when()}
         try:
@@ -282,14 +252,12 @@ class Run:
         settings = config["settings"]
         is_running = self.is_running
         if not is_running:  # a running one may be writing
-            self.check(ROWS, METRICS)
+            self.check(ROWS)
         rounds = self.rounds()
         done = rounds[-1].number if rounds else 0
         state = "finished" if done >= settings["rounds"] else "interrupted"
         if is_running:
             state = "running"
-        elif not self.has(ROWS) and self.has(WORDS):
-            state = "agent"
         means = {p: rounds[-1].mean(f"{p}_{self.measure}") for p in POLICIES if done}
         return {
             **{name: settings[name] for name in ("model", "replicas", "rounds", "seed")},
@@ -339,11 +307,11 @@ class Run:
         from drrn.runs import tensors
 
         files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
-        files[PROGRESS] = trainer.progress.csv_bytes()
+        files[PROGRESS] = storage.csv_bytes(scores.PROGRESS_COLUMNS, trainer.progress.rows)
         if record:
             files[LEARNING] = json_bytes(record.as_json())
         files[CHECKPOINT] = tensors.checkpoint_bytes(trainer.state())
-        storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
+        storage.replace_files(self.folder, {**files, **trainer.agent_files()})
 
     def save_settings(self, trainer: Trainable) -> None:
         """Save changed settings of a resumed run before its next round."""
@@ -359,43 +327,15 @@ class Run:
             storage.replace_files(self.folder, {SCORES: json_bytes(asdict(reference), indent=2)})
         return reference
 
-    def write_card(self) -> None:
-        """Write the model card, unless the user has edited it."""
-        path = self.folder / CARD
-        if path.exists():
-            own = storage.hash_of(CARD, storage.read_bytes(path))
-            if own not in storage.read_hashes(self.folder).get(CARD, ()):
-                return
-        storage.replace_files(self.folder, {CARD: self.card()})
-
-    def card(self) -> bytes:
-        """The model card: what was learned, the scores, the settings, how to load it."""
-        config = self.config
-        settings = config["settings"]
-        rounds = self.rounds()
-        reference = self.reference()
-        source = config["game"]["source"]
-        paper = PAPER.flat()
-        text = rendered(
-            "drrn/model_card.md",
-            config=config,
-            source=Path(source).name if source else "a Python object without a name",
-            seeds=Settings.from_flat(settings).run.seeds,
-            changes={n: v for n, v in settings.items() if paper.get(n) != v},
-            policies=POLICIES,
-            last=rounds[-1] if rounds else None,
-            reference=asdict(reference) if reference else {},
-            **{"quote": _quote, "code": _code, "escape": _escape},
-        )
-        return text.encode()
-
     def restore(self, trainer: Trainable) -> None:
         """Restore the trainer to the state after the last finished round."""
         from drrn.runs import tensors
 
-        self.check(ROWS, PROGRESS, CHECKPOINT, LEARNING)
+        self.check(ROWS, CHECKPOINT, LEARNING)
         path = self.folder / CHECKPOINT
         if not path.exists():  # it was interrupted in its first round
+            if self.has(WORDS):
+                raise InputError(f"{path}: missing, so the run cannot be resumed; start a new run")
             if not self.has(ROWS):
                 storage.replace_files(self.folder, {ROWS: scores.csv_bytes([])})
             return
@@ -408,18 +348,7 @@ class Run:
         trainer.rows = [row for row in self.rows() if row["round"] <= done]
         trainer.progress.rows = [row for row in self.progress() if row["round"] <= done]
         # the process may have been killed between the checkpoint and what is computed from it
-        storage.replace_files(self.folder, _computed_files(trainer))
-
-    def check_complete(self) -> None:
-        """Refuse to train an agent again that was saved or shared without its checkpoint."""
-        if self.has(CHECKPOINT) or not self.has(WORDS):
-            return
-        if not self.has(ROWS):
-            raise InputError(
-                f"{self.folder}: an agent saved without its run; it can play, but not be resumed"
-            )
-        cause = "missing, so the run cannot be resumed"
-        raise InputError(f"{self.folder / CHECKPOINT}: {cause}; start a new run")
+        storage.replace_files(self.folder, trainer.agent_files())
 
     def _new_config(self, trainer: Trainable) -> dict[str, bytes]:
         """config.json, if settings have changed or the deployed policy was chosen."""
@@ -433,27 +362,6 @@ class Run:
 def config_bytes(config: Mapping[str, Any]) -> bytes:
     """The contents of config.json."""
     return json_bytes(config, indent=2, ensure_ascii=True)  # a path may have half a character
-
-
-def _computed_files(trainer: Trainable) -> dict[str, bytes]:
-    """The files computed from the trainer and its rows: metrics, weights, words."""
-    rounds = scores.rounds_of(trainer.rows, trainer.settings, trainer.progress.rows)
-    metrics = b"".join(json_bytes(each.as_json()) + b"\n" for each in rounds)
-    return {METRICS: metrics, **trainer.agent_files()}
-
-
-def _quote(text: str) -> str:
-    """The text as a YAML string. JSON strings are valid YAML."""
-    return json.dumps(visible(text), ensure_ascii=False)
-
-
-def _code(value: object) -> str:
-    text = Path(value).name if isinstance(value, str) and "/" in value else str(value)
-    return "`" + visible(text).replace("`", "'").replace("|", "¦").replace("\n", " ") + "`"
-
-
-def _escape(text: object) -> str:
-    return MARKDOWN.sub(r"\\\1", " ".join(visible(str(text)).split()))
 
 
 def _run_folders(folder: Path, depth: int) -> Iterator[Path]:

@@ -1,26 +1,20 @@
-"""Scores of a run: rows of evaluations.csv, means for each round, reference scores."""
+"""Scores of a run: rows of evaluations.csv and progress.csv, means, reference scores."""
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 import logging
-import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.runs.progress import means_by_round
+from drrn.runs import storage
 from drrn.settings import POLICIES, Settings
 from textgames import notebook
 from textgames.errors import InputError
-from textgames.files import decode, read_bytes, read_csv
 from textgames.game.contract import (
     Game,
     another,
@@ -31,17 +25,31 @@ from textgames.game.contract import (
 from textgames.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
 
 if TYPE_CHECKING:
+    from drrn.learning.experience import Steps
     from drrn.playing.evaluation import Evaluation
+    from drrn.text import State
     from textgames.compiled.game import Compiled
 
 log = logging.getLogger("textgames")
 
 MEASURES = ("final_reward", "return", "steps", "stopped")
 POLICY_COLUMNS = [f"{policy}_{measure}" for policy in POLICIES for measure in MEASURES]
-WHOLE = ("replica", "seed", "round", "episodes")  # columns of whole numbers
-COLUMNS = [*WHOLE, *POLICY_COLUMNS, "endings"]
+COLUMNS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("replica", "seed", "round", "episodes"), int),
+    **dict.fromkeys(POLICY_COLUMNS, float),
+    "endings": json.loads,
+}
+PROGRESS_COLUMNS: dict[str, Callable[[str], Any]] = {
+    "replica": int,
+    "seed": int,
+    "round": int,
+    "interactions": int,  # steps played to learn, since the start
+    "episodes": int,
+    "last_return": float,  # mean of the last 100 training episodes
+    "seconds": float,  # since the start of the run, with evaluations
+}
 
-Row = dict[str, Any]  # of evaluations.csv: values by column
+Row = dict[str, Any]  # values by column
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ class RoundScores:
         return any(abs(a - b) > 1e-6 for a, b in zip(returns, rewards, strict=True))
 
     def as_json(self) -> dict[str, Any]:
-        """The round's entry in metrics.jsonl: means and deviations, then each replica."""
+        """The round as JSON: means and deviations, then each replica."""
         entry: dict[str, Any] = {"round": self.number, "episodes_played": self.episodes_played}
         for column in POLICY_COLUMNS:
             entry[column] = round(self.mean(column), 6)
@@ -114,16 +122,27 @@ class Round(RoundScores):
 def rounds_svg(
     title: str, rounds: Sequence[RoundScores], reference: ReferenceScores | None
 ) -> str | None:
-    """Draw the final rewards of rounds, by the policies softmax and best."""
+    """Draw the policies softmax and best: returns if the game pays on the way, or final rewards."""
+    measure = "return" if any(each.pays_on_the_way for each in rounds) else "final_reward"
+    curves = [(f"policy {p}", rounds, f"{p}_{measure}") for p in ("softmax", "best")]
+    return curves_svg(title, curves, reference, measure)
+
+
+def curves_svg(
+    title: str,
+    curves: Sequence[tuple[str, Sequence[RoundScores], str]],
+    reference: ReferenceScores | None,
+    measure: str,
+) -> str | None:
+    """Draw curves, each a label, rounds and the column of its mean, as SVG."""
     lines = []
-    for policy in ("softmax", "best"):
-        column = f"{policy}_final_reward"
+    for label, rounds, column in curves:
         means = [each.mean(column) for each in rounds]
         sds = [each.sd(column) for each in rounds]
         episodes = [each.episodes_played for each in rounds]
-        lines.append(notebook.Line(f"policy {policy}", episodes, means, sds))
-    known = {"random": reference.random, "best": reference.best} if reference else {}
-    return notebook.curve(title, lines, known)
+        lines.append(notebook.Line(label, episodes, means, sds))
+    random, best = reference.of_measure(measure) if reference else (None, None)
+    return notebook.curve(title, lines, {"random": random, "best": best})
 
 
 def rounds_of(
@@ -133,17 +152,14 @@ def rounds_of(
 
     The episodes of a run that counts interactions are in its `progress`.
     """
-    episodes = means_by_round(progress, "episodes") if settings.run.interactions else {}
-    per_round = settings.run.episodes_per_round
-    groups = itertools.groupby(rows, key=itemgetter("round"))
-    return [RoundScores(n, round(episodes.get(n, n * per_round)), list(g)) for n, g in groups]
-
-
-def _value(column: str, cell: str) -> Any:
-    """The value of a cell, or a ValueError."""
-    if column == "endings":
-        return json.loads(cell)
-    return int(cell) if column in WHOLE else float(cell)
+    episodes: dict[int, list[int]] = {}
+    for row in progress if settings.run.interactions else ():
+        episodes.setdefault(row["round"], []).append(row["episodes"])
+    scores = []
+    for number, group in itertools.groupby(rows, key=itemgetter("round")):
+        played = episodes.get(number, [number * settings.run.episodes_per_round])
+        scores.append(RoundScores(number, round(statistics.fmean(played)), list(group)))
+    return scores
 
 
 # --- evaluations.csv
@@ -165,18 +181,71 @@ def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> li
 
 def csv_bytes(rows: Sequence[Row]) -> bytes:
     """The contents of evaluations.csv."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({**row, "endings": json.dumps(row["endings"], ensure_ascii=False)})
-    return text.getvalue().encode()
+    texts = (json.dumps(row["endings"], ensure_ascii=False) for row in rows)
+    cells = ({**row, "endings": text} for row, text in zip(rows, texts, strict=True))
+    return storage.csv_bytes(COLUMNS, cells)
 
 
-def read_rows(path: Path) -> list[Row]:
-    """The rows of evaluations.csv. An `InputError` names the line of an invalid one."""
-    text = decode(read_bytes(path, math.inf), str(path), "utf-8")
-    return read_csv(text, {column: partial(_value, column) for column in COLUMNS}, path)
+# --- progress.csv
+
+
+class Progress:
+    """Counts what each replica plays to learn, without evaluations."""
+
+    def __init__(self, settings: Settings, limit: int, last: int = 100) -> None:
+        """Check that a round's share of the interactions allows an episode of `limit` steps.
+
+        `last` is the number of training episodes whose mean return is recorded. It is 100 in papers
+        on Jericho.
+        """
+        self.settings = settings
+        self.last = last
+        total, rounds = settings.run.interactions, settings.run.rounds
+        if total and total // rounds < limit:
+            what = f"interactions is {total}, which gives {total // rounds} to each round"
+            cure = f"give at least {limit * rounds}, or fewer rounds"
+            raise InputError(f"{what}, and an episode may have {limit} steps; {cure}")
+        count = settings.run.replicas
+        self.interactions = [0] * count
+        self.episodes = [0] * count
+        self.returns: list[list[float]] = [[] for _ in range(count)]  # of the last episodes
+        self.rows: list[Row] = []
+
+    def budgets(self, number: int, played: Sequence[Sequence[Steps]]) -> list[int]:
+        """The steps that each replica may still play in a round.
+
+        A round has its share of the interactions, and what earlier ones left. `played` are the
+        parts of the round so far.
+        """
+        run = self.settings.run
+        total = run.interactions or 0
+        budgets = [total * number // run.rounds - count for count in self.interactions]
+        for part in played:
+            budgets = [left - len(steps) for left, steps in zip(budgets, part, strict=True)]
+        return budgets
+
+    def add(self, number: int, played: Sequence[Sequence[Steps]], seconds: float) -> None:
+        """Add the rows of a finished round: its episodes, by part and replica, and its duration."""
+        seconds += self.rows[-1]["seconds"] if self.rows else 0.0
+        for replica, seed in enumerate(self.settings.run.seeds):
+            own = [part[replica] for part in played if len(part[replica])]
+            returns = [total for steps in own for total in steps.returns]
+            self.interactions[replica] += sum(map(len, own))
+            self.episodes[replica] += len(returns)
+            self.returns[replica] = (self.returns[replica] + returns)[-self.last :]
+            mean = round(statistics.fmean(self.returns[replica] or [0.0]), 6)
+            counts = (self.interactions[replica], self.episodes[replica])
+            numbers = (replica, seed, number, *counts, mean, round(seconds, 1))
+            self.rows.append(dict(zip(PROGRESS_COLUMNS, numbers, strict=True)))
+
+    def state(self) -> State:
+        """What a resumed run needs, besides the rows."""
+        return {"counts": [self.interactions, self.episodes], "returns": self.returns}
+
+    def restore(self, state: State) -> None:
+        """Continue from a saved state."""
+        self.interactions, self.episodes = state["counts"]
+        self.returns = [list(returns) for returns in state["returns"]]
 
 
 # --- reference scores

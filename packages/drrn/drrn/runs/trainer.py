@@ -4,7 +4,6 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,28 +26,21 @@ from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.survey import choose
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
-from drrn.runs.limits import Divergence, VocabularyLimit, check_memory, warn_about_missing_words
-from drrn.runs.progress import Progress
+from drrn.runs.limits import check_memory, check_weights, check_words
 from drrn.runs.run import Run
-from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
+from drrn.runs.scores import Progress, Round, Row, compiled_or_none, evaluation_rows, rounds_of
 from drrn.settings import POLICIES, Settings
 from drrn.text import State, Store
 from textgames.compiled.history import with_history
 from textgames.errors import InputError
-from textgames.game.contract import Game, another, evaluation_game_of, fingerprint_of, step_limit_of
+from textgames.game.contract import Game, evaluation_game_of, fingerprint_of, step_limit_of
 from textgames.openers import GameSpec, spec_of
 from textgames.wording import counted
 
 log = logging.getLogger("textgames")
 
-INTERRUPTED = (
-    "the last round was interrupted while it learned, so part of it is learned twice; for the "
-    "numbers of an uninterrupted run, use drrn.resume"
-)
-RESCHEDULED = (
-    "%s: the run was started with rounds = %d, which determines %s; the results will differ from "
-    "those of a run that is started with rounds = %d"
-)
+SCHEDULES = ("alpha_start", "rate_end", "optimism_share")  # they depend on the number of rounds
+RESCHEDULED = "%s: results will differ from those of a run that is started with %d rounds (%s)"
 Parts = Iterator[list[Steps]]  # some episodes of a round, by replica
 
 
@@ -65,7 +57,6 @@ class Trainer:
         spec: Opens the game again, in other processes and in resumed runs. None for a game that
             was given as an object.
         recipe: Where the default settings come from ("strong" or "paper"), for config.json.
-        threads: Threads that PyTorch uses (more than one rarely helps: matrices are small).
         progress: Called with the number of states found while the game is compiled.
         words: The words of pages to read, if they were selected before (`select_words`).
 
@@ -93,12 +84,10 @@ class Trainer:
         *,
         spec: GameSpec | None = None,
         recipe: str | None = None,
-        threads: int = 1,
         progress: Callable[[int], None] | None = None,
         words: Sequence[str] | None = None,
     ) -> None:
         check_memory(settings)
-        self.threads = _check_threads(threads)
         self.game = game
         self.settings, self.words = choose(settings, game, words)
         self.spec = spec
@@ -124,20 +113,14 @@ class Trainer:
         for replica in range(run.replicas):
             self.model.meet(replica, states, actions)
         self.learner = build_learner(self.model, settings)
-        self.divergence = Divergence(settings)
-        self.vocabulary_limit = VocabularyLimit(settings)
         optimistic = settings.exploration.name == "optimism"
         factor = self.learner.alpha_factor
         self.explorer = Optimism(settings, self.store, factor) if optimistic else None
         self.scale = RewardScale(run.replicas) if settings.exploration.alpha_relative else None
-        self.rollouts: Rollouts
-        if self.compiled is None:
-            self.rollouts = self.stepped
-        else:
-            self.rollouts = compiled_rollouts(self.compiled, self.model)
-            if run.workers > 1:
-                name = self.game.name
-                log.warning("%s is compiled, so %d workers have no effect", name, run.workers)
+        compiled = self.compiled
+        self.rollouts: Rollouts = (
+            compiled_rollouts(compiled, self.model) if compiled is not None else self.stepped
+        )
         self.progress = Progress(settings, step_limit_of(self.played))
 
     def _most_actions(self) -> int:
@@ -151,10 +134,7 @@ class Trainer:
     @cached_property
     def stepped(self) -> SteppedRollouts:
         """Rollouts that step the game."""
-        run = self.settings.run
-        spec = replace(self.spec, history=run.history) if self.spec else None
-        lanes = lanes_of(self.played, spec, run.workers)
-        rollouts = SteppedRollouts(self.played, self.model, lanes)
+        rollouts = self._step(self.played, self.spec)
         rollouts.pages = {} if self.settings.uses("recall") else None
         rollouts.progress = self._report
         return rollouts
@@ -168,11 +148,13 @@ class Trainer:
         game = evaluation_game_of(self.game)
         if game is None:
             return self.rollouts
+        played = with_history(game, self.settings.run.history)
+        return self._step(played, spec_of(game) if self.spec else None)
+
+    def _step(self, played: Game, spec: GameSpec | None) -> SteppedRollouts:
         run = self.settings.run
-        own = spec_of(game) if self.spec else None
-        spec = replace(own, history=run.history) if own else None
-        played = with_history(game, run.history)
-        return SteppedRollouts(played, self.model, lanes_of(played, spec, run.workers))
+        lanes = lanes_of(played, spec, run.workers, run.history)
+        return SteppedRollouts(played, self.model, lanes)
 
     @property
     def agent(self) -> Agent:
@@ -189,11 +171,9 @@ class Trainer:
 
     def train(self) -> Iterator[Round]:
         """Play, learn and evaluate. Yields each finished round."""
-        if self.phase == "learn":
-            log.warning(INTERRUPTED)
         while self.round < self.settings.run.rounds:
             threads = torch.get_num_threads()
-            torch.set_num_threads(self.threads)
+            torch.set_num_threads(1)  # matrices are small
             try:
                 finished = self._train_round(self.round + 1)
             finally:
@@ -237,12 +217,6 @@ class Trainer:
         self.watch("learn")
         transitions = self.learner.learn(learn)
         return self._finish(number, transitions, start)
-
-    def _check_count(self, transitions: Any) -> None:
-        """Refuse what is no number, such as None from a user's learner that returns nothing."""
-        if not isinstance(transitions, (int, np.integer)):
-            cause = f"learner {self.settings.learner.name}: learn returned {transitions!r}"
-            raise InputError(f"{cause}; it must return the number of transitions learned from")
 
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round. An explorer plans again every `replan` episodes."""
@@ -288,10 +262,9 @@ class Trainer:
     def _evaluate(self, number: int) -> list[Evaluation]:
         """Evaluate the replicas by each policy. After the last round, choose the one to deploy."""
         settings = self.settings
-        self.divergence.check(self.model.state(), number)
-        if number == 1:
-            warn_about_missing_words(self.game.name, self.store, settings)
-        self.vocabulary_limit.check(self.game.name, self.store)
+        check_weights(self.model.state(), number, settings.learning_rate)
+        if number in (1, settings.run.rounds):
+            check_words(self.game.name, self.store, settings)
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
@@ -305,7 +278,9 @@ class Trainer:
         """Evaluate the replicas, and drop what the next round does not need."""
         settings = self.settings
         seconds = time.perf_counter() - start
-        self._check_count(transitions)
+        if not isinstance(transitions, (int, np.integer)):  # a user's learner returns nothing
+            cause = f"learner {settings.learner.name}: learn returned {transitions!r}"
+            raise InputError(f"{cause}; it must return the number of transitions learned from")
         evaluations = self._evaluate(number)
         self.progress.add(number, self.played_steps, time.perf_counter() - start)
         self.learner.forget()
@@ -344,20 +319,17 @@ class Trainer:
             game: The game, if it cannot be opened by its name.
             spec: The spec of `game`, if it was opened by name.
             changes: Settings to change, such as the number of rounds.
-            **options: `device`, `threads` and `progress` of `Trainer`.
+            **options: `device` and `progress` of `Trainer`.
 
         Raises:
             InputError: There is no such run, a file is damaged, or the game has changed.
         """
         run = Run(folder)
         config = run.config
-        run.check_complete()
         by_name = config["game"]["by_name"]
         if game is None:
             spec = spec_from(run.folder, config)
             game = spec.open()
-        elif by_name and spec is None and another(game) is None:
-            raise InputError(f"{folder}: the run opened its game by name; leave out the game")
         if config["game"]["sha256"] != fingerprint_of(game):
             raise InputError(f"{folder}: the game has changed since the run began; start a new run")
         check_vectors(run.folder, config)
@@ -387,7 +359,6 @@ class Trainer:
         with run.locked():
             run.save(self)
             run.ensure_reference(self)
-            run.write_card()
 
     def config(self) -> dict[str, Any]:
         """The contents of config.json."""
@@ -398,7 +369,7 @@ class Trainer:
             **({"recipe": self.recipe} if self.recipe else {}),
             "settings": self.settings.flat(),
             "folder": self.home,
-            "most_actions": self.model.shape.most_actions,
+            "most_actions": shape.most_actions,
             **({"deployment": self.deployment} if self.deployment else {}),
             **({"vectors": {"sha256": shape.vectors.words.digest}} if shape.vectors else {}),
             **({"sentences": {"sha256": digest}} if digest else {}),
@@ -441,33 +412,17 @@ class Trainer:
             self.scale.restore(state["scale"])
         if state.get("pages"):
             self.stepped.pages = dict(state["pages"])
-        if "progress" in state:  # older runs have none
-            self.progress.restore(state["progress"])
+        self.progress.restore(state["progress"])
         self.round = state["round"]
 
 
-def _check_threads(threads: int, most: int = 1024) -> int:
-    if not 1 <= threads <= most:  # OpenMP crashes with very many
-        raise InputError(f"threads is {threads}; it must be from 1 to {most}")
-    return threads
-
-
 def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
-    """Refuse fewer rounds than are done, and warn if the new number changes past schedules."""
+    """Refuse fewer rounds than are done, and warn if schedules depend on the new number."""
+    settings = trainer.settings
     done = trainer.round
-    rounds = trainer.settings.run.rounds
+    rounds = settings.run.rounds
     if rounds < done:
         raise InputError(f"{folder}: the run has {done} rounds; resume it with more, not {rounds}")
-    if names := rescheduled(before, trainer.settings, done):
-        log.warning(RESCHEDULED, folder, before.run.rounds, ", ".join(names), rounds)
-
-
-def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
-    """The settings whose schedule differs in a finished round."""
-
-    def differs(at: Callable[[Settings, int], float]) -> bool:
-        return any(at(before, number) != at(after, number) for number in range(1, done + 1))
-
-    names = ("alpha_start", "rate_end", "optimism_share")
-    schedules = (Settings.alpha_at, Settings.learning_rate_at, Settings.explores_at)
-    return [name for name, at in zip(names, schedules, strict=True) if differs(at)]
+    schedules = [name for name in SCHEDULES if settings.uses(name) and settings.flat()[name]]
+    if done and before.run.rounds != rounds and schedules:
+        log.warning(RESCHEDULED, folder, rounds, ", ".join(schedules))

@@ -1,4 +1,4 @@
-"""`storytest completion SHELL`: a script that completes commands, options and games."""
+"""`storytest completion SHELL`: a script that completes commands and options."""
 
 import argparse
 

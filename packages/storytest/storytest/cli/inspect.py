@@ -103,11 +103,7 @@ def _statistics(findings: Findings) -> Iterator[Fact]:
 
 
 def _scores(findings: Findings) -> Table:
-    plays = {
-        "best play": findings.best,
-        "best without memory, at least": findings.memoryless,
-        "random play": findings.random,
-    }
+    plays = {"best play": findings.best, "random play": findings.random}
     if findings.passages.total and findings.equal_rewards:  # a story whose endings have no rewards
         plays = {"random play": findings.random}
     rows = [_score(name, play) for name, play in plays.items() if play]

@@ -6,13 +6,12 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from storytest.authored import AuthoredGame
 from storytest.map.svg import check_map_file, legend_html, story_map_svg
 from storytest.playtest.checks import require_playable
-from storytest.playtest.clicks import ClickPath, write_path
+from storytest.playtest.clicks import write_path
 from storytest.playtest.findings import Findings, Problem
 from storytest.playtest.playtest import StoryTest
 from storytest.playtest.report import headline, report
@@ -144,19 +143,15 @@ def _print_for_github(document: Document, findings: Findings) -> None:
 
 
 def _write_paths(findings: Findings, folder: Path) -> int:
+    """Save the clicks to each problem and ending. Returns the number of files."""
+    endings = [ending for ending in findings.endings if not findings.is_dead_end(ending)]
+    found = [(f"{one.kind} {one.passage}", one.text, one.path) for one in findings.problems]
+    found += [(f"ending {one.name}", one.last_words, one.path) for one in endings]
+    paths = [(name, why, path) for name, why, path in found if path is not None]
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [(name, why, path) for name, why, path in _paths(findings) if path is not None]
     for number, (name, why, path) in enumerate(paths, 1):
         write_path(path, folder / f"{number:02}-{slug(name)[:50]}.json", findings.name, why)
     return len(paths)
-
-
-def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
-    for problem in findings.problems:
-        yield f"{problem.kind} {problem.passage}", problem.text, problem.path
-    for ending in findings.endings:
-        if not findings.is_dead_end(ending):
-            yield f"ending {ending.name}", ending.last_words, ending.path
 
 
 # --- storytest --watch: tests a story again whenever one of its files is saved
@@ -164,7 +159,6 @@ def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
 NUMBER = re.compile(r"\d+")  # a count in a problem's text varies from test to test
 
 Stamps = dict[Path, tuple[int, int]]  # time and size of each file
-Problems = dict[tuple[str, str, str], Problem]  # by what identifies them in another test
 
 
 class SavedError(Exception):
@@ -188,8 +182,7 @@ class Watch:
         self.interval = interval
         self.files = {Path(options.game), _toml_of(options.game)}
         self.stamps: Stamps = {}
-        self.quick: Problems = {}  # of the last short test
-        self.problems: Problems = {}  # of all tests, and not fixed
+        self.problems: dict[tuple[str, str, str], Problem] = {}  # that are not fixed
         self.headline = ""  # the last one that was printed
         self.failed = False
 
@@ -217,18 +210,20 @@ class Watch:
             self._add_files(game)
             if not self.options.lenient:
                 require_playable(game)
-            exact, self.quick = self._report(game, self.first, self.quick)
-            if not exact and self.options.seconds > self.first:
-                self._report(game, self.options.seconds, self.problems)
+            for seconds in (self.first, self.options.seconds):
+                if self._report(game, min(seconds, self.options.seconds)):
+                    break
         finally:
             terminal.clear_status()
             close(game)
 
-    def _report(self, game: Game, seconds: float, before: Problems) -> tuple[bool, Problems]:
-        """Test the story, and print which problems are new, and which of those before are fixed.
+    def _report(self, game: Game, seconds: float) -> bool:
+        """Test the story, and print which problems are new or fixed.
+
+        A short test may miss problems, so only a long or an exact one shows what is fixed.
 
         Returns:
-            Whether the test is exact, and its problems.
+            Whether a longer test would find nothing else.
 
         Raises:
             SavedError: A file was saved.
@@ -248,28 +243,29 @@ class Watch:
             raise KeyboardInterrupt
         self.failed = findings.failed
         now = {(p.kind, p.passage, NUMBER.sub("", p.text)): p for p in findings.problems}
-        before = self.problems if findings.exact else before
-        former = [key for key in before if key in self.problems and key not in now]
-        latest = [key for key in now if key not in self.problems]
+        is_last = findings.exact or seconds == self.options.seconds
+        fixed = [key for key in self.problems if key not in now] if is_last else []
+        new = [key for key in now if key not in self.problems]
         self.problems = {**self.problems, **now}
-        if headline(findings) != self.headline or former or latest:
+        if headline(findings) != self.headline or fixed or new:
             self.headline = headline(findings)
             print(visible(f"{time.strftime('%H:%M:%S')}  {self.headline}"))
-        for key in former:
+        for key in fixed:
             print(visible(f"  fixed: {self.problems.pop(key)}"))
-        for key in latest:
+        for key in new:
             print(visible(f"  new: {now[key]}"))
         sys.stdout.flush()
-        return findings.exact, now
+        return is_last
 
     def _add_files(self, game: Game) -> None:
         """Watch the story that a TOML names, and the files of a folder or of Ink source."""
         if isinstance(game, AuthoredGame):
             source = Path(game.story.source)
             self.files.add(source)
-            if source.is_dir() or source.suffix.lower() == ".ink":
-                folder = source if source.is_dir() else source.parent
-                self.files.update(folder.rglob("*" if source.is_dir() else "*.ink"))
+            if source.is_dir():
+                self.files.update(source.rglob("*"))
+            elif source.suffix.lower() == ".ink":
+                self.files.update(source.parent.rglob("*.ink"))
         self.stamps = {**self._current_stamps(), **self.stamps}
 
     def _current_stamps(self) -> Stamps:

@@ -67,15 +67,12 @@ class Isolate(AbstractContextManager["Isolate"]):
             IsolateError: A script threw, did not end, or needs too much memory.
         """
         kind, value = self._ask("evaluate", scripts, seconds, seconds=seconds * len(scripts))
-        if kind == "timeout":
-            self._is_busy = True
-            raise TimedOutError(f"the script did not finish in {seconds:g} seconds")
-        if kind == "memory":
-            self._error = OutOfMemoryError("the script exceeds its memory limit")
-            raise self._error
-        if kind == "error":
-            raise IsolateError(value)
-        return value
+        if kind == "value":
+            return value
+        error = _error(kind, value, seconds)
+        self._is_busy |= kind == "timeout"
+        self._error = error if kind == "memory" else None
+        raise error
 
     def _ask(self, method: str, *arguments: Any, seconds: float) -> Any:
         if self._error:
@@ -89,11 +86,7 @@ class Isolate(AbstractContextManager["Isolate"]):
         except ServiceError as error:
             if error.reason == "timeout":
                 add_work(seconds + self.grace)
-                self._error = TimedOutError(f"the script did not finish in {seconds:g} seconds")
-            elif error.reason == "memory":
-                self._error = OutOfMemoryError("the script exceeds its memory limit")
-            else:
-                self._error = IsolateError(f"the engine failed: {error}")
+            self._error = _error(error.reason, f"the engine failed: {error}", seconds)
             self._service = None
             raise self._error from error
         self._is_busy = was_busy
@@ -118,6 +111,14 @@ class Isolate(AbstractContextManager["Isolate"]):
 
     def __del__(self) -> None:
         self.close()
+
+
+def _error(kind: str, message: str, seconds: float) -> IsolateError:
+    if kind == "timeout":
+        return TimedOutError(f"the script did not finish in {seconds:g} seconds")
+    if kind == "memory":
+        return OutOfMemoryError("the script exceeds its memory limit")
+    return IsolateError(message)
 
 
 OPEN_ISOLATES: weakref.WeakSet[Isolate] = weakref.WeakSet()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -75,11 +75,6 @@ class HostedGame(Explorable):
         """A hash of the story, its engine, its rewards and its answers."""
         text = super().fingerprint + self._digest
         return hashlib.sha256(text.encode()).hexdigest()
-
-    @property
-    def edition(self) -> str:
-        """What the fingerprint does not cover and a player sees."""
-        return repr((sorted(self.paraphrases.items()), sorted(self.script.answers.items())))
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -160,10 +155,6 @@ class HostedGame(Explorable):
         shown = self._displayed.on_page(page.passage, face)
         rest = (page.errors, page.faults, page.history, page.asks, page.words)
         return Position(page.passage, shown, cells, *rest)
-
-    def tracks(self, variable: str, passages: Collection[str]) -> bool:
-        name = variable.lstrip("$")
-        return all(self.stage.identity.distinguishes(passage, name) for passage in passages)
 
     def _scene(self, state: HostedState) -> Scene:
         key = (state.paid, state.opening, state.is_first)

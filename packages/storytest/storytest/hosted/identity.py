@@ -7,14 +7,14 @@ may still be read, in the part of the history that the story asks for, and in hi
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
 from storytest.hosted import patterns
 from storytest.hosted.session import HostedPage
-from storytest.hosted.variables import Lookahead, settings_in
+from storytest.hosted.variables import Lookahead
 from storytest.twine.script import Link
 from storytest.twine.story import Passage, Story, letters_of, split_link
 
@@ -75,28 +75,10 @@ class Identity:
             self._hidden_clicks(page.passage, clicks),
         )
 
-    def distinguishes(self, passage: str, variable: str) -> bool:
-        """Whether states of a passage are equal only if a variable is."""
-        is_live = self.ahead.may_be_read(passage, variable) and variable not in self._counters
-        return is_live or not self.reads_names
-
     def _live_variables(self, page: HostedPage) -> Mapping[str, Any]:
-        if not self.reads_names:
-            return page.variables
-        live = {}
-        for name, value in page.variables.items():
-            if self.ahead.may_be_read(page.passage, name):
-                is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-                if is_number and name in self._counters:
-                    value = min(value, self._counters[name])
-                live[name] = value
-        return live
-
-    @cached_property
-    def _counters(self) -> dict[str, float]:
-        limits = counters(self._texts)
-        is_in_code = self.ahead.is_named_in_code
-        return {name: limit for name, limit in limits.items() if not is_in_code(name)}
+        may_be_read = self.ahead.may_be_read
+        values = page.variables.items()
+        return {name: value for name, value in values if may_be_read(page.passage, name)}
 
     def _hidden_clicks(self, passage_name: str, clicks: Sequence[Click]) -> Hashable:
         """The clicks and draws within a page that may have a hidden effect."""
@@ -174,40 +156,6 @@ def _visits_read_by(passage: Passage) -> frozenset[str] | None:
     if patterns.ANY_VISITS.search(rest) or (reads_own and not passage.is_page):
         return None
     return frozenset(names | {passage.name} if reads_own else names)
-
-
-def counters(texts: Iterable[str]) -> dict[str, float]:
-    """The variables that only grow and are only compared with numbers.
-
-    Each has a limit above which no comparison in the story can distinguish its values.
-    """
-    largest: dict[str, float] = {}
-    others: set[str] = set()
-    for text in texts:
-        rest, settings = settings_in(text)
-        for name, number in patterns.COMPARISON.findall(rest):
-            largest[name] = max(largest.get(name, 0.0), float(number))
-        others.update(patterns.VARIABLE.findall(patterns.COMPARISON.sub("", rest)))
-        others |= _compared_unnamed(rest)
-        for target, action in settings:
-            names = set(patterns.VARIABLE.findall(action))
-            constant = patterns.CONSTANT.fullmatch(action)
-            if not constant and not (patterns.GROWS.fullmatch(action) and names <= {target}):
-                others |= names | {target}
-            largest.setdefault(target, 0.0)
-            if constant:
-                largest[target] = max(largest[target], float(constant[1]))
-    return {name: number + 1 for name, number in largest.items() if name not in others}
-
-
-def _compared_unnamed(text: str) -> set[str]:
-    conditions = patterns.CONDITION.findall(text)
-    if any(re.search(r"\bits?\b", condition, re.I) for condition in conditions):
-        return set(patterns.VARIABLE.findall(text))
-    starts = (match.start(1) - 1 for match in patterns.COMPARISON.finditer(text))
-    tails = [re.split(r"\[|>>|\n", text[start:], maxsplit=1)[0] for start in starts]
-    unnamed = filter(patterns.UNNAMED.search, (*tails, *conditions))
-    return set(patterns.VARIABLE.findall("\n".join(unnamed)))
 
 
 def likely_answers(

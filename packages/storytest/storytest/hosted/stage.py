@@ -8,7 +8,6 @@ engine's saved state, or by replaying the path from the last state that can be r
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -299,11 +298,11 @@ class Stage:
         return all(self._replay(session, moment) for moment in reversed(replay))
 
     def _restore_saved(self, session: Session, moment: Moment) -> bool:
-        for saved in _restorable(moment.saved):
-            with contextlib.suppress(InputError):
-                if _is_equal(session.restore(saved), moment.page):
-                    moment.saved = saved
-                    return True
+        if moment.saved is None:
+            return False
+        with contextlib.suppress(InputError):
+            if _is_equal(session.restore(moment.saved), moment.page):
+                return True
         moment.saved = None  # it is incomplete
         return False
 
@@ -325,21 +324,6 @@ def _check_opening(page: HostedPage, missing: list[str]) -> None:
         needs = f"it needs {', '.join(missing[:3])}, but other files are not read"
         raise InputError(f"{empty}: {needs}; publish it as one file")
     raise InputError(f"{empty}; open the file in a browser to check that it is complete")
-
-
-def _restorable(saved: str | None, most: int = 8) -> Iterator[str]:
-    """Yield a saved state, and versions whose first draws were made before the passage.
-
-    A page of noise draws thousands of numbers, so at most `most` of them.
-    """
-    if saved is None:
-        return
-    yield saved
-    state = json.loads(saved)
-    draws = state["chance"]["lots"]
-    for _ in range(min(most, len(draws))):
-        draws.pop(0)
-        yield json.dumps(state)
 
 
 def _is_equal(one: HostedPage, other: HostedPage) -> bool:

@@ -64,14 +64,6 @@ def variable_uses(text: str) -> VariableUses:
     )
 
 
-def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """The text without plain settings, and (variable, operator and value) of each."""
-    pieces = list(_pieces(text))
-    rest = (piece.text for piece in pieces if not piece.operator)
-    settings = [(piece.target, piece.operator + piece.value) for piece in pieces if piece.operator]
-    return "\n".join(rest), settings
-
-
 def named_in_values(source: str, *, hooks: bool) -> set[str]:
     """The variables in texts and code that are a value, which may be used anywhere.
 
@@ -175,8 +167,8 @@ class Lookahead:
         """`understood`: known macros, and a dollar sign wherever a variable is named."""
         self.story = story
         self.understood = understood
-        self._texts = [passage.text for passage in story.passages.values()]
-        self._has_computed_names = any(map(patterns.COMPUTED_NAME.search, self._texts))
+        texts = [passage.text for passage in story.passages.values()]
+        self._has_computed_names = any(map(patterns.COMPUTED_NAME.search, texts))
         self._shared = [name for name, passage in story.passages.items() if is_shared(passage)]
         self.always_read: Collection[str] = ()  # variables that the rules read
         self.reached_from = cache(self._reached_from)
@@ -187,12 +179,6 @@ class Lookahead:
             return True
         names = (self._live_after[passage], self._read_everywhere, self.always_read)
         return any(variable in part for part in names)
-
-    def is_named_in_code(self, variable: str) -> bool:
-        """Whether code or a rule may use a variable in a way that no macro shows."""
-        if self._has_computed_names or variable in self.always_read:
-            return True
-        return variable in self._words_in_code
 
     def _reached_from(self, passage: str) -> frozenset[str]:
         reached = {passage, *self._shared}
@@ -220,11 +206,6 @@ class Lookahead:
             computed = patterns.COMPUTED_LINK.search(passage.text)
             leads_to[name] = every if computed else _named(passage, every) | from_shared
         return leads_to
-
-    @cached_property
-    def _words_in_code(self) -> frozenset[str]:
-        texts = (passage.text for passage in self.story.passages.values() if has_code(passage))
-        return frozenset(word for text in texts for word in patterns.WORD.findall(text))
 
     @cached_property
     def _uses(self) -> dict[str, VariableUses]:
@@ -270,21 +251,7 @@ class Lookahead:
         shared = (name for name in self._shared if name not in self._widget_calls)
         needs = (self._needs[name] for name in shared if not self._is_inert(name))
         stored = (uses.stored for uses in self._uses.values())
-        return self._stored_arguments.union(*needs, *stored)
-
-    @cached_property
-    def _stored_arguments(self) -> frozenset[str]:
-        """The variables named in arguments of widgets, if some widget stores its arguments."""
-        names = [name for text in self._texts for name in patterns.WIDGET.findall(text)]
-        if not names or not any(map(patterns.STORES_ARGUMENTS.search, self._texts)):
-            return frozenset()
-        widgets = "|".join(map(re.escape, names))
-        call = re.compile(
-            rf"<<({widgets})(?![\w-])(?:(?:(?!>>).)*>>(?:(?!<<\1\b).)*?<</\1>>|(?:(?!>>).)*>>)",
-            re.S,
-        )
-        calls = (match[0] for text in self._texts for match in call.finditer(text))
-        return frozenset(name for code in calls for name in patterns.VARIABLE.findall(code))
+        return frozenset[str]().union(*needs, *stored)
 
     def _is_inert(self, name: str) -> bool:
         """Whether a passage runs before the story, or in a side bar, and changes nothing."""

@@ -225,7 +225,7 @@ def with_flaws(drawing: StoryMap, findings: Findings, source: Source) -> StoryMa
     numbers = {label: n for n, label in reversed(list(enumerate(labels)))}
     flaws: dict[int, tuple[str, str]] = {}
     untaken = [(issue.passage, to) for issue in findings.broken_links for to in issue.targets]
-    marks = [(issue.passage, UNREACHED, issue.what) for issue in findings.never_reached]
+    marks = [(issue.passage, UNREACHED, issue.text) for issue in findings.never_reached]
     marks += [(target, UNWRITTEN, "not written") for _, target in untaken]
     for label, flaw, words in marks:
         if label not in numbers:

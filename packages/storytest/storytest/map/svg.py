@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from storytest.map.layers import Page, breadth, shorten
@@ -13,9 +12,9 @@ from textgames.errors import InputError, require
 from textgames.game.contract import Game, title_of
 from textgames.notebook import Picture
 from textgames.pages import rendered
-from textgames.wording import counted, one_line
+from textgames.wording import counted
 
-NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 NOT_TRIED = "not tried"
 
 
@@ -42,37 +41,14 @@ def story_map_svg(story: StoryMap, *, with_style: bool = True, legend: bool = Tr
     index in the lists of `story`. Each line is `<path class="edge" data-from="N …" data-to="N">`.
     Without its style, the page must load `map.css`, as if inline styles are forbidden.
     """
-    drawing = Drawing(_cleaned(story), legend)
-    return rendered("storytest/story_map.svg", drawing=drawing, with_style=with_style).lstrip()
+    drawing = Drawing(story, legend)
+    text = rendered("storytest/story_map.svg", drawing=drawing, with_style=with_style)
+    return NOT_XML.sub("", text).lstrip()
 
 
 def legend_html(story: StoryMap) -> str:
     """Write the legend of a map as a list in HTML, for a page that shows it outside the map."""
     return rendered("storytest/map_legend.html", story=story).lstrip()
-
-
-def _cleaned(story: StoryMap) -> StoryMap:
-    actions = {}
-    for edge, amounts in story.actions.items():
-        actions[edge] = {_clean(action): amount for action, amount in amounts.items()}
-    return replace(
-        story,
-        name=_clean(story.name),
-        labels=[_clean(label) for label in story.labels],
-        texts=[_clean(text) for text in story.texts],
-        actions=actions,
-        untried=_cleaned_lists(story.untried),
-        order=_cleaned_lists(story.order),
-        flaws={node: (flaw, _clean(words)) for node, (flaw, words) in story.flaws.items()},
-    )
-
-
-def _cleaned_lists(lists: dict[int, list[str]]) -> dict[int, list[str]]:
-    return {node: [_clean(text) for text in texts] for node, texts in lists.items()}
-
-
-def _clean(text: str) -> str:
-    return one_line(NOT_XML.sub("", text))
 
 
 class Drawing:

@@ -21,7 +21,7 @@ from textgames.errors import InputError
 from textgames.game.contract import Game
 from textgames.wording import counted, one_line, percent
 
-_Verdict = tuple[str, str, ClickPath | None, str]  # status, result, a path, its passage
+_Verdict = tuple[str, str, ClickPath | None]  # status, result, a path
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Checker:
 
     def check(self, expected: Expectation) -> Check:
         """The verdict on one expectation."""
-        status, result, path, passage = self._verdict(expected)
+        status, result, path = self._verdict(expected)
         path = None if status == PASSED else path
-        return Check(expected.text, status, result, expected.line, passage, path)
+        return Check(expected.text, status, result, expected.line, path)
 
     def _verdict(self, expected: Expectation) -> _Verdict:
         if expected.ending is not None:
@@ -55,6 +55,10 @@ class Checker:
             return self._at_most(expected.at_most_steps)
         return self._best(expected.best) if expected.best is not None else self._always_ends()
 
+    @property
+    def _exactly(self) -> str:
+        return " (exact)" if self.findings.exact else ""
+
     def _endings(self, name: str) -> dict[EndingId, EndingRecord]:
         """The endings by a name, or with these words on their last page."""
         words = one_line(name).casefold()
@@ -70,89 +74,84 @@ class Checker:
         if self.solution is not None:
             shares = self.solution.shares["random"]
             odds = math.fsum(share.mean for key in endings if (share := shares.get(key)))
-            result = f"{percent(odds)} of random games reach it (exact)"
+            result = f"{percent(odds)} of random games reach it{self._exactly}"
         else:
             tally = self.evidence.random
             share = tally.share(endings)
             if share is None:
-                return UNSURE, "no random game ended within the time limit", path, ""
+                return UNSURE, "no random game ended within the time limit", path
             odds = share.mean
             result = f"{share.percent} of {tally.games:,} random games reach it"
             if abs(odds - bound.number) <= self.close * share.error:
                 result += ", too close to decide; allow more --seconds"
-                return UNSURE, result, path, ""
+                return UNSURE, result, path
         if bound.holds(odds):
-            return PASSED, result, None, ""
+            return PASSED, result, None
         if path is None:
             result += f"; it {'cannot be' if self.findings.exact else 'was not'} reached"
-        return FAILED, result, path, ""
+        return FAILED, result, path
 
     def _reached(self, name: str, path: ClickPath | None) -> _Verdict:
         """Whether a passage is reached. If not, the path leads to a page that names it."""
         if path is not None:
-            return PASSED, f"reached in {_clicks(path)}", None, name
+            return PASSED, f"reached in {_clicks(path)}", None
         issues = [issue for issue in self.findings.never_reached if issue.passage == name]
-        why = "".join(f": {issue.what}" for issue in issues if issue.what)
+        why = "".join(f": {issue.text}" for issue in issues)
         path = issues[0].path if issues else None
         if self.findings.exact:
-            return FAILED, f"it cannot be reached{why}", path, name
+            return FAILED, f"it cannot be reached{why}", path
         games = counted(self.evidence.random.games, "random game")
-        return FAILED, f"not reached in {games} and a search{why}", path, name
+        return FAILED, f"not reached in {games} and a search{why}", path
 
     def _never(self, condition: str) -> _Verdict:
         path = self.evidence.violations.get(condition)
         if path is not None:
-            return FAILED, f"it happened after {_clicks(path)}", path, ""
+            return FAILED, f"it happened after {_clicks(path)}", path
         where = "" if self.evidence.complete else " on the pages that were seen"
-        return PASSED, f"it never happened{where}", None, ""
+        return PASSED, f"it never happened{where}", None
 
     def _always_ends(self) -> _Verdict:
-        loops = [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
-        traps = [issue for issue in self.findings.dead_ends if issue.kind == TRAP]
-        if loops:
-            result = f'no ending can be reached from "{loops[0].passage}"'
-            return FAILED, result, loops[0].path, loops[0].passage
-        if traps:
-            result = f'"{traps[0].passage}" is no ending; {traps[0].what}'
-            return FAILED, result, traps[0].path, traps[0].passage
+        for issue in self.findings.dead_ends:
+            if issue.kind in (LOOP, TRAP):
+                return FAILED, f'"{issue.passage}" is no ending; {issue.text}', issue.path
         if not self.evidence.endings:
-            return FAILED, "no ending was found", self.evidence.longest, ""
+            return FAILED, "no ending was found", self.evidence.longest
         if self.findings.exact:
-            return PASSED, "an ending can be reached from every page", None, ""
+            return PASSED, "an ending can be reached from every page", None
         result = "an ending can be reached from every page that was seen"
         tally = self.evidence.random
         if not tally.truncated:
-            return PASSED, result, None, ""
+            return PASSED, result, None
         games = f"{tally.truncated:,} of {tally.games:,} random games"
         limit = counted(self.findings.max_steps, "click")
-        return UNSURE, f"{result}; {games} had no ending after {limit}", None, ""
+        return UNSURE, f"{result}; {games} had no ending after {limit}", None
 
     def _at_most(self, limit: int) -> _Verdict:
         if self.solution is None:
             longest = self.evidence.longest
             status = PASSED if len(longest) <= limit else FAILED
-            return status, f"the longest game played took {_clicks(longest)}", longest, ""
+            return status, f"the longest game played took {_clicks(longest)}", longest
         clicks = counted(limit, "click")
         path = longer_than(self.solution.compiled, limit)
         if path is None:
-            return PASSED, f"every game ends within {clicks}", None, ""
-        return FAILED, f"a game can go on after {clicks}", path, ""
+            return PASSED, f"every game ends within {clicks}", None
+        return FAILED, f"a game can go on after {clicks}", path
 
     def _best(self, bound: Bound) -> _Verdict:
         endings = self.evidence.endings.values()
         if not endings:
             result = "no ending can be reached" if self.solution else "no ending was found"
-            return FAILED, result, None, ""
+            return FAILED, result, None
         top = max(endings, key=lambda ending: ending.reward)
         score = top.reward
         result = f"the best ending found is worth {score:g}"
         if self.solution is not None:
             score = self.solution.best.final_reward.mean
-            result = f"best play is worth {score:g} on average (exact)"
+            result = f"best play is worth {score:g} on average{self._exactly}"
         if not bound.holds(score):
-            return FAILED, result, top.path, ""
+            return FAILED, result, top.path
         is_sure = self.solution is not None or bound.wants_more
-        return PASSED, result if is_sure else f"{result}; there may be better ones", None, ""
+        return PASSED, result if is_sure else f"{result}; there may be better ones", None
 
 
 def _clicks(path: ClickPath) -> str:

@@ -1,6 +1,5 @@
 """Paths through a game: the actions of an episode, to be reported, saved and replayed."""
 
-import contextlib
 import itertools
 import json
 import re
@@ -11,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from storytest.hosted.game import HostedGame
-from storytest.search import LostError, UnlistedError
 from textgames.errors import InputError
 from textgames.files import read_text
-from textgames.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
+from textgames.game.contract import Game, Observation, is_stopped
 
 NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+)([ct]?))?")  # a path as `ClickPath.numbers` writes it
 
@@ -100,27 +98,19 @@ def path_of(table: Mapping[str, Any]) -> ClickPath:
     return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious, typed)
 
 
-def replay(game: Game, path: ClickPath, outcomes: int = 50_000) -> list[Click]:
-    """Play a path. Returns its pages, each with the index of the action taken there.
-
-    The game must have its actions in the story's own order (`shuffle=False`). Without a seed, draws
-    are chosen so that the path is possible, by following up to so many outcomes. A path with an
-    action that is not offered is refused.
-    """
-    if path.seed is None and isinstance(game, Enumerable):
-        with contextlib.suppress(InputError, LostError, UnlistedError):
-            for clicks in _continue(game, path, 0, game.opening(), [outcomes]):
-                return clicks
-    return replay_episode(game, path)[1]
-
-
 def replay_episode(
     game: Game, path: ClickPath, seconds: float = 10.0, seeds: int = 300
 ) -> tuple[int, list[Click]]:
-    """Play a path as an episode. Returns its seed, and the pages as `replay` does.
+    """Play a path as an episode.
 
-    Without a seed, one is searched for that many seconds. At most `seeds` are tried for a path
-    that may be impossible.
+    The game must have its actions in the story's own order (`shuffle=False`). Without a seed, one
+    is searched for that many seconds. At most `seeds` are tried for a path that may be impossible.
+
+    Returns:
+        The seed, and the pages, each with the index of the action taken there.
+
+    Raises:
+        InputError: An action is not offered.
     """
     until = time.monotonic() + seconds
     longest: list[Click] = []
@@ -145,26 +135,6 @@ def replay_episode(
         f'{game.name}: action {number} of the path, "{action}", is not offered '
         f"there (offered: {offers}); the story has changed, or a random draw differs"
     )
-
-
-def _continue(
-    game: Enumerable, path: ClickPath, number: int, outcomes: Outcomes, budget: list[int]
-) -> Iterator[list[Click]]:
-    """Yield the pages of every way to take the actions from `number` on, depth first."""
-    for _, state in outcomes:
-        budget[0] -= 1
-        if budget[0] < 0:
-            return
-        page = game.look(state)
-        if number == len(path):
-            if not path.comes_to or page.text == path.comes_to:
-                yield [(page, None)]
-            continue
-        index = _index(page, path, number)
-        if index is not None:
-            successors = game.outcomes(state, index)
-            for rest in _continue(game, path, number + 1, successors, budget):
-                yield [(page, index), *rest]
 
 
 def follow(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:

@@ -1,26 +1,24 @@
-"""Coverage of a story: passages and links, dead ends, values, what is missing, and advice."""
+"""Coverage of a story: passages and links, dead ends, values, and what is missing."""
 
-import math
-from collections import Counter
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from storytest.authored import INK, NATIVE, AuthoredGame
 from storytest.hosted import patterns
-from storytest.hosted.game import HostedGame
 from storytest.hosted.variables import condition_around, is_shared
 from storytest.playtest import findings
 from storytest.playtest.evidence import Evidence, is_number
-from storytest.playtest.findings import Coverage, Issue, Values, upper_share
+from storytest.playtest.findings import Coverage, Problem, Values
+from storytest.twine import script
 from storytest.twine.layout import ENDING
 from storytest.twine.rules import Rules
-from storytest.twine.script import Problem
 from storytest.twine.story import Passage, Story, split_link
 from storytest.twine.values import Value
 from textgames.compiled.search import EndingId
 from textgames.errors import did_you_mean
 from textgames.game.contract import Game
-from textgames.wording import counted, one_line, percent
+from textgames.wording import one_line
 
 NOWHERE = ", which is not a passage"  # how the reader reports a link without a target
 BLANK = "double-click this passage to edit it."  # Twine's text of a new passage
@@ -37,9 +35,10 @@ class Source:
         self.story = Story("", {})
         self.rules = Rules()
         self.engine = ""
-        self.problems: Sequence[Problem] = ()
+        self.problems: Sequence[script.Problem] = ()
         # Links that are not actions (they restart the story, or it ends there), and why.
         self.no_actions: Mapping[Pair, str] = {}
+        self.skipped: Sequence[str] = ()  # what keeps play from being that of a browser
         self.game = game
         if isinstance(game, AuthoredGame):
             self.story = game.story
@@ -47,6 +46,7 @@ class Source:
             self.engine = game.engine
             self.problems = game.problems
             self.no_actions = game.left_out
+            self.skipped = game.skipped
         self.format_name = self.story.format.split("-")[0].split(" ")[0]  # without its version
 
     @cached_property
@@ -112,7 +112,7 @@ class Source:
         return {(name, target) for name, targets in self.links.items() for target in targets}
 
     @property
-    def unsupported(self) -> list[Problem]:
+    def unsupported(self) -> list[script.Problem]:
         """Macros that the native interpreter does not support and skipped."""
         if self.engine != NATIVE:
             return []
@@ -131,23 +131,8 @@ def links_covered(source: Source, evidence: Evidence) -> Coverage:
     return Coverage(len(pairs & evidence.links), len(pairs))
 
 
-def untaken_links(source: Source, evidence: Evidence, *, exact: bool) -> list[Issue]:
-    """List links that were never taken, although both of their passages were reached."""
-    issues: list[Issue] = []
-    if exact and not evidence.complete:  # untried links are not known to be untaken
-        return issues
-    for name in source.links:
-        targets = source.offered(name) & evidence.passages.keys() - {name}
-        pairs = {(name, target) for target in targets} - evidence.links - set(source.no_actions)
-        untaken = tuple(sorted(target for _, target in pairs))
-        if untaken and name in evidence.passages:
-            line = source.story.passages[name].line
-            issues.append(Issue(name, f"to {', '.join(untaken)}", line, targets=untaken))
-    return issues
-
-
-def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Issue]:
-    """List the passages that were never reached, in the story's order, each with the reason."""
+def never_reached(source: Source, evidence: Evidence) -> list[Problem]:
+    """List the passages that were never reached, in the story's order, with what leads there."""
     texts = [passage.text for passage in source.story.passages.values()]
     texts.append(getattr(source.game, "scripts", ""))
     computes = (patterns.COMPUTED_LINK, patterns.MOVES)
@@ -162,55 +147,57 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
         reached = [origin for origin in origins if origin in evidence.passages]
         actions = [origin for origin in reached if (origin, name) not in source.no_actions]
         via = (actions or reached or [""])[0]
+        why = unnamed
         if reached:
-            blocked = "" if actions else source.no_actions[via, name]
-            why = f'"{via}" names it, but {blocked or _untaken(source, evidence, via, name, exact)}'
+            why = f'"{via}" names it{_obstacle(source, evidence, via, name)}'
         elif origins:
-            why = f'only "{origins[0]}" leads there, which is never reached either'
-        elif source.links:
-            why = unnamed
-        else:
-            why = "" if exact else _seldom(evidence)
-        kind = findings.BEHIND if origins and not reached else ""
-        is_sure = why == "no link leads there"
-        issues.append(Issue(name, why, line, evidence.passages.get(via), kind, is_sure=is_sure))
+            why = f'only "{origins[0]}" leads there, which was not reached either'
+        kind = findings.UNREACHABLE
+        if origins and not actions:
+            kind = findings.LEFT_OUT if reached else findings.BEHIND
+        issues.append(Problem(kind, why, name, line, evidence.passages.get(via), "warning"))
     return issues
 
 
-def _untaken(source: Source, evidence: Evidence, passage: str, target: str, exact: bool) -> str:
-    condition = source.condition(passage, target)
-    link = (
-        f"the condition of that link ({condition})" if condition else "the condition of that link"
-    )
-    if exact:
-        return f"{link} never holds"
-    pages = evidence.pages.values()
-    if any(page.passage == passage and page.untried for page in pages):
-        return f"not every link there was tried within the time limit ({_seldom(evidence)})"
-    return f"{link} was never met ({_seldom(evidence)})"
+def _obstacle(source: Source, evidence: Evidence, passage: str, target: str) -> str:
+    """What is known about a link that was never taken: its condition, or other choices first."""
+    if reason := source.no_actions.get((passage, target)):
+        return f", but {reason}"
+    if passage in evidence.asking:
+        return "; it asks for a typed word, which [inputs] in the TOML can give"
+    if condition := source.condition(passage, target):
+        return f", if {condition}{_values_in(source, evidence, condition)}"
+    if any(page.passage == passage and page.untried for page in evidence.pages.values()):
+        return "; not every choice there was tried"
+    return ""
 
 
-def _seldom(evidence: Evidence) -> str:
-    games = evidence.random.games
-    if games <= 10:
-        return "few games were played"
-    return f"if at all, in less than {percent(upper_share(games)).lstrip('< ')} of random games"
+def _values_in(source: Source, evidence: Evidence, condition: str) -> str:
+    """Describe the values that the variables of a condition had."""
+    words = patterns.VARIABLE.findall(condition)
+    words = words or [w for w in patterns.WORD.findall(condition) if f"${w}" in evidence.variables]
+    result = ""
+    for name in dict.fromkeys(words):
+        values = list(evidence.variables.get(f"${name}", {}).values())
+        was = f"was {values_text(values)}" if values else "was never set"
+        result += f"; {source.name_of(name)} {was}"
+    return result
 
 
-def broken_links(source: Source) -> list[Issue]:
+def broken_links(source: Source, evidence: Evidence) -> list[Problem]:
     """List links to passages that do not exist, except computed ones."""
     if source.engine == INK:
         return []
-    if source.engine == NATIVE and not source.unsupported:
-        issues = []
-        for problem in source.problems:
-            link, nowhere, _ = problem.what.partition(f'"{NOWHERE}')
-            if nowhere:
-                targets = (link.rpartition(' "')[2],)
-                issues.append(Issue(problem.passage, problem.what, problem.line, targets=targets))
-        return issues
-    pages = source.story.pages.values()
-    return [issue for passage in pages for issue in _broken_in(passage, source.story)]
+    errors = {key.passage: record.path for key, record in evidence.endings.items()}
+    problems = []
+    for passage in source.story.pages.values():
+        for target, what, line in _broken_in(passage, source.story):
+            path = errors.get(target) or evidence.passages.get(passage.name)
+            targets = (target,)
+            problems.append(
+                Problem(findings.BROKEN, what, passage.name, line, path, "error", targets)
+            )
+    return problems
 
 
 def _links_in(text: str) -> list[tuple[int, str, str]]:
@@ -221,7 +208,7 @@ def _links_in(text: str) -> list[tuple[int, str, str]]:
     return sorted(links)
 
 
-def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
+def _broken_in(passage: Passage, story: Story) -> Iterator[tuple[str, str, int]]:
     text = patterns.NOT_DISPLAYED.sub(lambda hidden: "\n" * hidden[0].count("\n"), passage.text)
     reported = {""}
     for start, label, target in _links_in(text):
@@ -233,33 +220,32 @@ def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
         line = passage.line + text.count("\n", 0, start)
         link = f'"{one_line(label)}"' if label and label != target else "a link"
         what = f'{link} leads to "{target}", which is not a passage.{near}'
-        yield Issue(passage.name, what, line, targets=(target,))
+        yield target, what, line
 
 
-def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
+def dead_ends(source: Source, evidence: Evidence) -> list[Problem]:
     """List pages that ended although they were probably not meant to."""
     issues = []
     for key, ending in evidence.endings.items():
         if key.rule is not None:
             continue
+        page = source.story.pages.get(key.passage)
+        severity: findings.Severity = "warning"
         if ending.failure:
             kind = findings.ERROR
+            severity = "error"
             what = "the page has an error, and no links"
-        elif error := patterns.ENGINE_ERROR.search(ending.text):
-            kind = findings.ERROR
-            what = f"the page shows an error: {error[0].strip()[:120]}"
-        elif ending.text.strip().casefold() == BLANK:
+        elif page and page.text.strip().casefold() in ("", BLANK):
             kind = findings.UNWRITTEN
-            what = "it is not written yet: it has only Twine's placeholder"
-        elif key.passage in source.story.pages and not source.story.pages[key.passage].text.strip():
-            kind = findings.UNWRITTEN
-            what = "it is not written yet: it is empty"
+            what = "it is not written yet"
         elif why := _trapped(source, key, ending.text, evidence):
             kind = findings.TRAP
             what = f"the story stops here: {why}"
         else:
             continue
-        issues.append(Issue(key.passage, what, path=ending.failure or ending.path, kind=kind))
+        line = source.pages.get(key.passage)
+        path = ending.failure or ending.path
+        issues.append(Problem(kind, what, key.passage, line, path, severity))
     return issues
 
 
@@ -294,20 +280,21 @@ def _has_exit(passage: str, evidence: Evidence) -> bool:
     return any(evidence.pages[key].passage != passage for key in after if key in evidence.pages)
 
 
-def errors(source: Source, evidence: Evidence) -> list[Issue]:
+def errors(source: Source, evidence: Evidence) -> list[Problem]:
     """List the errors that were thrown."""
     issues = []
-    file = source.story.source
     for error, path in evidence.errors.items():
         name, _, message = error.partition(": ")
-        what = message.removeprefix(file).lstrip(":, ")
+        what = message.removeprefix(source.story.source).lstrip(":, ")
+        what = re.sub(r"^(?=\w*Error: )", "the story's code fails: ", what)
         what = what if name else f"a script failed when the story started: {what}"
         passage = source.story.passages.get(name)
-        issues.append(Issue(name, what, passage.line if passage else 0, path))
+        line = passage.line if passage else None
+        issues.append(Problem(findings.THROWN, what, name, line, path))
     return issues
 
 
-def loops(evidence: Evidence, least_visits: int = 20) -> list[Issue]:
+def loops(evidence: Evidence, least_visits: int = 20) -> list[Problem]:
     """List pages from which no ending was reached although every action was tried.
 
     In a story without endings, these are pages from which its start was not reached either. Pages
@@ -328,54 +315,31 @@ def loops(evidence: Evidence, least_visits: int = 20) -> list[Issue]:
     stuck = [page for key, page in pages.items() if key not in escaping]
     if any(page.visits < least_visits for page in stuck):
         return []
-    issues: dict[str, Issue] = {}
+    issues: dict[str, Problem] = {}
     what = "a loop without a way out: no ending was reached from here"
     for page in sorted(stuck, key=lambda page: len(page.path)):
         name = page.passage or " ".join(page.path.comes_to.split())[:40]
-        issues.setdefault(name, Issue(name, what, path=page.path, kind=findings.LOOP))
+        issues.setdefault(name, Problem(findings.LOOP, what, name, None, page.path, "warning"))
     return list(issues.values())
-
-
-def advice(source: Source, evidence: Evidence) -> list[str]:
-    """Tell the author what to write into the TOML if no ending was seen."""
-    if not source.engine or not evidence.pages or evidence.endings:
-        return []
-    return [
-        'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
-        "names the pages that end it.",
-        'If an ending has a link back to the start, restart = ["^Play again$"] keeps it from '
-        "counting as an action.",
-    ]
 
 
 def variable_values(source: Source, evidence: Evidence) -> list[Values]:
     """List the values of every variable, by name."""
     return [
-        Values(
-            source.name_of(name),
-            len(values),
-            values_text(list(values.values()), is_cut=len(values) >= evidence.max_values),
-        )
+        Values(source.name_of(name), len(values), values_text(list(values.values())))
         for name, values in sorted(evidence.variables.items())
     ]
 
 
-def values_text(values: list[Value], most: int = 8, *, is_cut: bool = False) -> str:
+def values_text(values: list[Value], most: int = 8) -> str:
     """Format the values of a variable: a range of numbers, or the first few."""
     numbers = [value for value in values if is_number(value)]
     rest = len(values) - most
     if rest > 0 and len(numbers) == len(values):
         return f"{min(numbers):g} to {max(numbers):g}"
     more = f" and {rest:,} more" if rest > 0 else ""
-    if is_cut:
-        more = " and many more"
-    return ", ".join(map(_value, sorted(values, key=_order)[:most])) + more
-
-
-def _order(value: Value) -> tuple[bool, float, str]:
-    """Sort numbers before other values."""
-    number = float(value) if isinstance(value, (int, float)) else 0.0
-    return not isinstance(value, (int, float)), number, repr(value)
+    others = sorted((value for value in values if not is_number(value)), key=repr)
+    return ", ".join(map(_value, [*sorted(numbers), *others][:most])) + more
 
 
 def _value(value: Value) -> str:
@@ -393,131 +357,3 @@ def _value(value: Value) -> str:
 def _shortened(text: str, most: int = 30) -> str:
     text = one_line(text)
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-# --- what stands in the way of passages that were not reached, and the cure
-
-
-def obstacles(
-    source: Source, evidence: Evidence, *, exact: bool, limit: float, most: int = 6
-) -> list[str]:
-    """Name what hides the passages that were not reached, the largest part first, and the cure.
-
-    Args:
-        source: The story.
-        evidence: What was observed.
-        exact: Whether every path was followed.
-        limit: The play-test's time limit in seconds. Four times as much is advised.
-        most: How many obstacles to name.
-    """
-    passages = evidence.passages
-    cure = f"--seconds {max(1, math.ceil(4 * limit))}"
-    unreached = [name for name in source.pages if name not in passages]
-    behind: dict[str, list[str]] = {}
-    for name in unreached:
-        passage, target = _gate(source, evidence, name)
-        if line := _obstacle(source, evidence, passage, target, exact, cure):
-            behind.setdefault(line, []).append(name)
-    lines = []
-    hidden = [name for name in source.pages if name in passages and passages[name].curious]
-    if hidden:
-        lines.append(
-            f'{counted(len(hidden), "passage")}, such as "{hidden[0]}", reached only by games that '
-            "type in words, do not wait for timers, or move the pointer; [inputs] in the TOML "
-            "gives random games the words to type in."
-        )
-    for line, names in sorted(behind.items(), key=lambda item: -len(item[1]))[:most]:
-        such_as = "" if len(names) == 1 else "such as "
-        lines.append(f'{counted(len(names), "passage")}, {such_as}"{names[0]}": {line}')
-    is_late = evidence.last_news > 0.6 * evidence.visits
-    if unreached and not exact and is_late:
-        more = f"more time will find more ({cure})"
-        lines.append(f"New passages turned up until the end: {more}.")
-    return lines
-
-
-def _gate(source: Source, evidence: Evidence, name: str) -> tuple[str, str]:
-    """The reached passage that should lead to another one, and its link. Both may be ""."""
-    queue = [name]
-    for target in queue:
-        origins = [one for one, to in source.links.items() if target in to]
-        for origin in origins:
-            if origin in evidence.passages:
-                return ("", "") if (origin, target) in source.no_actions else (origin, target)
-        queue += [origin for origin in origins if origin not in queue]
-    # No link leads there: perhaps code does, once the right word is typed.
-    return (min(evidence.asking), name) if len(evidence.asking) == 1 else ("", "")
-
-
-def _obstacle(
-    source: Source, evidence: Evidence, passage: str, target: str, exact: bool, cure: str
-) -> str:
-    if passage in evidence.asking:
-        return (
-            f'"{passage}" asks for a typed word or passcode; {_tried(source.game)}. '
-            "Give the word in [inputs] of the TOML."
-        )
-    if exact or not passage:  # a condition that never holds is a problem
-        return ""
-    text = source.story.passages[passage].text
-    link = f'its link to "{target}"'
-    if patterns.DRAGGED.search(text):
-        return (
-            f'"{passage}" has things to drag, and not every way to drag is played. Play it by hand.'
-        )
-    if condition := source.condition(passage, target):
-        values = _values_in(source, evidence, passage, condition)
-        check = f"Check where the story sets it, or use {cure}."
-        return f'"{passage}" shows {link} only if {condition}{values}. {check}'
-    if share := _puzzling_share(evidence, passage):
-        puzzle = "a puzzle, or clicks in some order"
-        copy = "test a copy that starts behind it"
-        return f'"{passage}" took {percent(share)} of all clicks: {puzzle}. Use {cure}, or {copy}.'
-    if any(page.passage == passage and page.untried for page in evidence.pages.values()):
-        return f'not every link of "{passage}" was tried in the time. Use {cure}.'
-    if patterns.TIMED.search(text):
-        return f'a timer of "{passage}" hides "{target}", or shows it late. Use {cure}.'
-    if patterns.DRAWN.search(text):
-        return f'a random draw in "{passage}". Use {cure}.'
-    return f'"{passage}" names "{target}" and never showed it. Check when it does.'
-
-
-def _tried(game: Game, most: int = 5) -> str:
-    words = list(dict.fromkeys(game.stage.words)) if isinstance(game, HostedGame) else []
-    if not words:
-        return "the story compares with no word that could be tried"
-    listed = ", ".join(words[:most]) + (", …" if len(words) > most else "")
-    return f"{counted(len(words), 'word')} of the story did not help ({listed})"
-
-
-def _values_in(source: Source, evidence: Evidence, passage: str, condition: str) -> str:
-    """Describe the values that the variables of a condition in a passage had."""
-    names = patterns.VARIABLE.findall(condition)
-    words = names or [w for w in patterns.WORD.findall(condition) if f"${w}" in evidence.variables]
-    result = " (a random draw)" if patterns.DRAWN.search(condition) else ""
-    for name in dict.fromkeys(words):
-        entries = list(evidence.variables.get(f"${name}", {}).values())
-        only = "only " if len(entries) == 1 else ""
-        was = f"was {only}{values_text(entries)}" if entries else "was never set"
-        if entries and (passage, f"${name}") in evidence.unset:
-            was += ", and had no value on some visits to that passage"
-        result += f"; {source.name_of(name)} {was}"
-    return result
-
-
-def _puzzling_share(
-    evidence: Evidence, passage: str, least: float = 0.2, least_visits: int = 200
-) -> float:
-    """The share of the clicks in a passage that games seldom left, or 0 if it is small."""
-    pages = evidence.pages
-    visits: Counter[str] = Counter()
-    for page in pages.values():
-        visits[page.passage] += page.visits
-    share = visits[passage] / max(1, visits.total())
-    if visits[passage] < least_visits or share < least:
-        return 0.0
-    own = [page for page in pages.values() if page.passage == passage]
-    after = [
-        pages[key].passage for page in own for keys in page.successors.values() for key in keys
-    ]
-    return share if after and 2 * after.count(passage) >= len(after) else 0.0

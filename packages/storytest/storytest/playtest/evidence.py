@@ -1,16 +1,14 @@
 """Evidence: everything that games and searches observed in a story, with the clicks to each."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import pairwise
-from statistics import fmean, median
 from typing import Any, TypeGuard, TypeVar
 
 from storytest.authored import AuthoredGame, Position
 from storytest.playtest.clicks import ClickPath
-from storytest.playtest.findings import Choice, Play, Spread
+from storytest.playtest.findings import Play
 from storytest.twine.rules import Condition
 from storytest.twine.script import Page
 from storytest.twine.values import Value
@@ -74,11 +72,9 @@ class Tally:
     rewards: list[float] = field(default_factory=list)  # final ones; 0 without an ending
     returns: list[float] = field(default_factory=list)
     steps: list[float] = field(default_factory=list)
-    # Returns of the games that reached each ending.
-    endings: defaultdict[EndingId, list[float]] = field(default_factory=lambda: defaultdict(list))
+    endings: Counter[EndingId] = field(default_factory=Counter)
     failed: int = 0  # games that ended in an error
     truncated: int = 0  # games that reached the step limit
-    cut_short: int = 0  # games stopped by the clock, which count nowhere else
 
     @property
     def games(self) -> int:
@@ -91,13 +87,13 @@ class Tally:
         self.returns.append(total)
         self.rewards.append(last.page.reward if last and ending else 0.0)
         if ending:
-            self.endings[ending].append(total)
+            self.endings[ending] += 1
         self.failed += last is None
         self.truncated += last is not None and ending is None
 
     def share(self, keys: Iterable[EndingId]) -> Estimate | None:
         """Estimate the share of games that reach one of some endings, if any were played."""
-        return share_of(sum(len(self.endings[key]) for key in keys), self.games)
+        return share_of(sum(self.endings[key] for key in keys), self.games)
 
     def shares(self, keys: Iterable[EndingId]) -> Shares:
         """Estimate the share of games that reach each ending."""
@@ -114,54 +110,6 @@ class Tally:
 
 
 @dataclass
-class GameCounts:
-    """Counts of random games: choices and, of games with an ending, words and numbers."""
-
-    words: list[float] = field(default_factory=list)
-    offered: Counter[tuple[str, str]] = field(default_factory=Counter)
-    next_passages: defaultdict[tuple[str, str], Counter[str]] = field(
-        default_factory=lambda: defaultdict(Counter)
-    )
-    numbers: defaultdict[tuple[str, str], list[float]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-
-    def add(self, game: Game | None, arrivals: Sequence[Arrival], indices: Sequence[int]) -> None:
-        """Add a game.
-
-        Args:
-            game: Knows which variables belong to this game alone. Without it, all do.
-            arrivals: Its pages.
-            indices: The actions between them.
-        """
-        for (before, after), index in zip(pairwise(arrivals), indices, strict=False):
-            passage = before.position.passage
-            actions = before.page.actions
-            self.offered.update((passage, action) for action in actions)
-            self.next_passages[passage, actions[index]][after.position.passage] += 1
-        last = arrivals[-1]
-        if last.ending is None:
-            return
-        self.words.append(sum(_count_words(arrival.page.text) for arrival in arrivals))
-        passages = {arrival.position.passage for arrival in arrivals[:-1]}
-        for name, value in last.position.variables.items():
-            is_tracked = not isinstance(game, AuthoredGame) or game.tracks(name, passages)
-            if is_number(value) and is_tracked:
-                self.numbers[name, ""].append(value)
-                self.numbers[name, last.ending.passage].append(value)
-
-    def fields(self, name_of: Callable[[str], str]) -> dict[str, Any]:
-        """The counts, by the fields of the findings. `name_of` names a variable."""
-        led = self.next_passages
-        numbers = sorted(self.numbers.items())
-        return {
-            "words": _spread(self.words) if self.words else None,
-            "numbers": [_spread(values, name_of(name), end) for (name, end), values in numbers],
-            "choices": [Choice(*key, n, dict(led[key])) for key, n in self.offered.items()],
-        }
-
-
-@dataclass
 class Evidence:
     """What was observed so far."""
 
@@ -173,8 +121,6 @@ class Evidence:
     endings: dict[EndingId, EndingRecord] = field(default_factory=dict)
     variables: dict[str, dict[str, Value]] = field(default_factory=dict)  # values by their repr
     below_zero: dict[str, ClickPath] = field(default_factory=dict)  # variables
-    # Of variables that are numbers: the largest value, how often it rose, and the clicks to it.
-    peaks: dict[str, tuple[float, int, ClickPath]] = field(default_factory=dict)
     # Variables that every page with a passage had, and clicks to pages that lacked one.
     always_set: dict[str, set[str]] = field(default_factory=dict)
     unset: dict[tuple[str, str], ClickPath] = field(default_factory=dict)
@@ -187,28 +133,17 @@ class Evidence:
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
     longest: ClickPath = field(default_factory=ClickPath)
     random: Tally = field(default_factory=Tally)
-    counts: GameCounts = field(default_factory=GameCounts)  # of random games
+    words: list[int] = field(default_factory=list)  # of random games with an ending
     searching_games: int = 0
-    visits: int = 0  # of pages
-    last_news: int = 0  # visits when a passage was first reached
-    value_count: int = 0  # over all variables
     states: int = 0
     complete: bool = False  # every state was visited
     max_values: int = 1_000  # recorded for one variable
 
-    @property
-    def size(self) -> tuple[int, ...]:
-        """Numbers that grow when something new is seen, apart from pages."""
-        counts = map(len, (self.passages, self.links, self.endings, self.errors))
-        return (*counts, self.value_count)
-
     def arrive(self, before: Arrival | None, index: int, now: Arrival, path: MakePath) -> bool:
         """Record a page reached by an action on the page before. Report whether it is new."""
-        self.visits += 1
         passages = _passages(before, now)
         for name in passages:
             if name not in self.passages:
-                self.last_news = self.visits
                 self.passages[name] = path()
             elif self.passages[name].curious and not (usual := path()).curious:
                 self.passages[name] = usual
@@ -238,23 +173,11 @@ class Evidence:
         longest = max(self.longest, other.longest, key=len)
         for passage, names in other.always_set.items():
             self.always_set[passage] = self.always_set.get(passage, names) & names
-        for name, peak in other.peaks.items():
-            self.peaks[name] = max(self.peaks.get(name, peak), peak, key=lambda one: one[:2])
         for name, values in other.variables.items():
             self.variables.setdefault(name, {}).update(values)
-        for name in vars(self).keys() - {
-            "forbidden",
-            "always_set",
-            "peaks",
-            "variables",
-            "max_values",
-        }:
+        for name in vars(self).keys() - {"forbidden", "always_set", "variables", "max_values"}:
             setattr(self, name, _sum(getattr(self, name), getattr(other, name)))
         self.longest = longest
-
-    def lacks(self, passage: str, variable: str) -> bool:
-        """Whether a page with a passage was reached without a variable."""
-        return variable not in self.always_set.get(passage, {variable})
 
     def add_error(self, error: str, path: MakePath) -> None:
         """Record an error, with the fewest clicks that led to it."""
@@ -284,17 +207,9 @@ class Evidence:
             key = repr(value)  # true is not 1, although Python holds them equal
             if key not in values and len(values) < self.max_values:
                 values[key] = value
-                self.value_count += 1
-                if is_number(value):
-                    self._record_number(name, value, path)
         for text, condition in self.forbidden.items():
             if text not in self.violations and _holds(condition, now):
                 self.violations[text] = path()
-
-    def _record_number(self, name: str, value: float, path: MakePath) -> None:
-        peak = self.peaks.get(name)
-        if peak is None or value > peak[0]:
-            self.peaks[name] = (value, peak[1] + 1 if peak else 0, path())
 
 
 def is_number(value: Value) -> TypeGuard[int | float]:
@@ -326,7 +241,7 @@ def _sum(mine: Any, theirs: Any) -> Any:
     if isinstance(mine, dict):
         for key, value in theirs.items():
             mine[key] = _sum(mine.get(key), value)
-    elif isinstance(mine, (PageRecord, EndingRecord, Tally, GameCounts)):
+    elif isinstance(mine, (PageRecord, EndingRecord, Tally)):
         for name, value in vars(theirs).items():
             setattr(mine, name, _sum(getattr(mine, name), value))
     return mine
@@ -361,11 +276,6 @@ def arrival_of(game: Game, page: Observation, state: Any = None) -> Arrival:
     return Arrival(page, Position(), EndingId(name, None, page.text, page.reward) if name else None)
 
 
-def _spread(values: Sequence[float], name: str = "", ending: str = "") -> Spread:
-    middle = (median(values), fmean(values))
-    return Spread(name, ending, len(values), min(values), *middle, max(values))
-
-
 @lru_cache(maxsize=4096)
-def _count_words(text: str) -> int:
+def count_words(text: str) -> int:
     return len(words(text))

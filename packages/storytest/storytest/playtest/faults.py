@@ -13,18 +13,22 @@ from urllib.parse import unquote
 
 from storytest.authored import INK, NATIVE, AuthoredGame, Explorable
 from storytest.hosted import patterns
-from storytest.hosted.variables import has_code, is_shared, variable_uses
+from storytest.hosted.variables import has_code, variable_uses
 from storytest.playtest.coverage import PREFIXES, Source
 from storytest.playtest.evidence import Evidence
 from storytest.playtest.findings import (
     BEHIND,
     ERROR,
     FAILED,
+    LEFT_OUT,
     LOOP,
     PASSED,
+    THROWN,
+    UNREACHABLE,
     Findings,
     Problem,
     VariableUse,
+    listed,
 )
 from storytest.twine.story import Passage
 from textgames.errors import did_you_mean
@@ -32,10 +36,6 @@ from textgames.files import home, read_text
 from textgames.wording import counted, one_line
 
 EXPECTATION = "expectation"
-# Kinds that explain why an expectation fails.
-EXPLAINS = ("trap", "loop", "unreachable", "condition", "thrown error", "error page")
-# A macro, a variable, or a name in JavaScript's errors.
-CODE_NAME = re.compile(r"<<[\w=-]+|\{[\w.]+|\([\w-]+:|\$\w+|(?<=')\w+(?=')|\w+(?= is not )")
 
 Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
 
@@ -45,56 +45,27 @@ def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Fin
     problems = [one for detect in DETECTORS for one in detect(source, evidence, findings)]
     allowed = [one for one in problems if source.rules.allows(one.kind, one.passage)]
     rest = [one for one in problems if one not in allowed]
-    rest = _merged(_grouped(rest, source), findings)
+    rest = _grouped(rest)
     if not findings.has_lines:
         rest = [one if one.kind == EXPECTATION else replace(one, line=None) for one in rest]
+        unseen = [replace(one, line=None) for one in findings.never_reached]
+        findings = replace(findings, never_reached=unseen)
     problems = sorted(dict.fromkeys(rest), key=lambda one: one.order)
     count = findings.allowed + len(allowed)
     return replace(findings, problems=tuple(problems), allowed=count)
 
 
-def _grouped(problems: list[Problem], source: Source, most: int = 3) -> list[Problem]:
-    """Report an error once that a header, footer or side bar shows on several passages.
-
-    Others with the same text are reported one by one if they are not more than `most`.
-    """
-    errors = [one for one in problems if one.kind in ("error page", "thrown error")]
-    result = [one for one in problems if one not in errors]
-    texts = {name: passage.text for name, passage in source.story.passages.items()}
-    for error in dict.fromkeys(one.text for one in errors):
-        group = [one for one in errors if one.text == error]
-        names = CODE_NAME.findall(error)
-        counts = {passage: sum(name in text for name in names) for passage, text in texts.items()}
-        own = [one for one in group if counts.get(one.passage)]  # on others it is only seen
-        rest = [one for one in group if one not in own]
-        shared = [name for name in texts if counts[name] and is_shared(source.story.passages[name])]
-        is_everywhere = rest and (shared or (not own and len(rest) > most))
-        if len(group) == 1 or not is_everywhere:
-            result += own or rest
-            continue
-        problem = replace(rest[0], text=f"{error} (on {counted(len(rest), 'passage')})")
-        if shared:
-            cause = max(shared, key=counts.__getitem__)
-            problem = replace(problem, passage=cause, line=source.story.passages[cause].line)
-        result += [*own, problem]
-    return result
-
-
-def _merged(problems: list[Problem], findings: Findings) -> list[Problem]:
-    """Report a failed expectation together with the problem that explains it."""
-    checks = [check for check in findings.expectations if check.status == FAILED]
-    failed = {check.passage: check for check in checks if check.passage}
-    merged = []
-    lines = set()
+def _grouped(problems: list[Problem]) -> list[Problem]:
+    """Report an error once that several passages show, such as that of a header."""
+    groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
-        check = failed.get(problem.passage) if problem.kind in EXPLAINS else None
-        if check is not None:
-            lines.add(check.line)
-            text = f"{problem.text} (expected: {check.expectation})"
-            merged.append(replace(problem, text=text, severity="error"))
-        else:
-            merged.append(problem)
-    return [one for one in merged if one.kind != EXPECTATION or one.line not in lines]
+        groups.setdefault((problem.kind, problem.text), []).append(problem)
+    result = []
+    for first, *others in groups.values():
+        names = sorted({one.passage for one in others} - {first.passage})
+        also = f" (also in {listed(names)})" if names and first.kind in (ERROR, THROWN) else ""
+        result += [replace(first, text=first.text + also)] if also else [first, *others]
+    return result
 
 
 def failed_expectations(
@@ -109,19 +80,11 @@ def failed_expectations(
 
 
 def broken_links(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
-    errors = {key.passage: record.path for key, record in evidence.endings.items()}
-    for issue in findings.broken_links:
-        path = errors.get(issue.targets[0]) if issue.targets else None
-        path = path or evidence.passages.get(issue.passage)
-        yield Problem("broken link", issue.what, issue.passage, issue.line, path)
+    yield from findings.broken_links
 
 
 def thrown_errors(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
-    for issue in findings.errors:
-        if not findings.is_broken_link(issue):
-            line = issue.line or None
-            what = re.sub(r"^(?=\w*Error: )", "the story's code fails: ", issue.what)
-            yield Problem("thrown error", what, issue.passage, line, issue.path)
+    yield from (issue for issue in findings.errors if not findings.is_broken_link(issue))
 
 
 def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
@@ -130,41 +93,43 @@ def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterato
     known |= {passage for passage, *_ in evidence.faults}
     loops = []
     for issue in findings.dead_ends:
-        line = source.pages.get(issue.passage)
         if issue.passage in known or findings.is_broken_link(issue):
             continue
-        if issue.kind == ERROR:
-            yield Problem(ERROR, issue.what, issue.passage, line, issue.path)
-        elif issue.kind != LOOP:
-            yield Problem(issue.kind, issue.what, issue.passage, line, issue.path, "warning")
+        if issue.kind != LOOP:
+            yield issue
         elif not findings.follows_error(issue):
             loops.append(issue)
     if loops:
         first = loops[0]
         more = f", nor from {counted(len(loops) - 1, 'other passage')}" if len(loops) > 1 else ""
         text = f"no ending can be reached from here{more}"
-        line = source.pages.get(first.passage)
-        yield Problem(LOOP, text, first.passage, line, first.path, "warning")
+        yield replace(first, text=text, line=source.pages.get(first.passage))
 
 
 def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
-    """Yield passages that cannot be reached, but not those that are behind one of them."""
+    """Yield passages that cannot be reached, but not those that are behind one of them.
+
+    Only a test that followed every path can tell.
+    """
+    if not findings.exact:
+        return
     unreached = {issue.passage for issue in findings.never_reached}
     links = {name: source.links.get(name, set()) & unreached for name in unreached}
-    traps = " ".join(issue.what for issue in findings.dead_ends if issue.kind == "trap")
+    traps = " ".join(issue.text for issue in findings.dead_ends if issue.kind == "trap")
     behind: set[str] = set()
     for issue in sorted(findings.never_reached, key=lambda issue: issue.kind == BEHIND):
         is_behind = issue.kind == BEHIND and issue.passage in behind
         is_trapped = f'its link to "{issue.passage}" does not show' in traps  # reported there
-        if is_behind or is_trapped or not (findings.exact or issue.is_sure):
+        if is_behind or is_trapped:
             continue
         hidden = _reached_from(issue.passage, links) - behind
         behind |= hidden
+        if issue.kind == LEFT_OUT:  # a player may get there
+            continue
         more = len(hidden - {issue.passage})
         rest = f"; behind it: {counted(more, 'passage')}" if more else ""
-        kind = "condition" if issue.path is not None else "unreachable"
-        text = one_line(f"{issue.what}{rest}")
-        yield Problem(kind, text, issue.passage, issue.line, issue.path, "warning")
+        text = f"it cannot be reached: {issue.text}{rest}"
+        yield replace(issue, kind=UNREACHABLE, text=text)
 
 
 def _reached_from(start: str, links: dict[str, set[str]]) -> set[str]:
@@ -269,7 +234,6 @@ class VariableUses:
 
 # --- problems that need more than the pages: variables, numbers, files, names, errors on a page
 
-COMPARED = r"\s*(?:is\s+)?(?:<(?!<)|>(?!>)|lte?\b|gte?\b)"
 ADDRESS = re.compile(r"[\w.+-]+:|[/\\]")  # not a relative path
 INK_FILE = re.compile(r"(?i)(?:IMAGE|AUDIO|AUDIOLOOP|BACKGROUND)\s*:\s*(.+)")
 # A comparison with a negative number or with 0, or a negative value: the author expects them.
@@ -304,22 +268,28 @@ def duplicates(source: Source, evidence: Evidence, findings: Findings) -> Iterat
 
 
 def missing_files(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
-    """Yield pictures and sounds that are not where the story looks for them."""
+    """Yield the pictures and sounds that are not where the story looks for them, in one line."""
     path = Path(source.story.source)
     is_uploaded = path.is_relative_to(home() / "serve")  # without its files
     if not source.story.source or not path.exists() or is_uploaded:
         return
     folders = [path, path.parent] if path.is_dir() else [path.parent]
-    reported = set(source.story.passages)
+    places: dict[str, tuple[str, int | None]] = {}  # passage and line of each missing file
     for passage in source.story.passages.values():
         for start, name in _files_in(passage, source.engine):
-            if name not in reported and not any((folder / name).exists() for folder in folders):
-                reported.add(name)
-                line = None
-                if source.engine != INK:
-                    line = passage.line_in_file(1 + passage.text.count("\n", 0, start))
-                what = f'the file "{name}" does not exist next to the story'
-                yield Problem("missing file", what, passage.name, line, severity="warning")
+            if name in source.story.passages or any((one / name).exists() for one in folders):
+                continue
+            line = None
+            if source.engine != INK:
+                line = passage.line_in_file(1 + passage.text.count("\n", 0, start))
+            places.setdefault(name, (passage.name, line))
+    if places:
+        files = "file" if len(places) == 1 else f"{len(places):,} files"
+        verb = "does" if len(places) == 1 else "do"
+        names = listed([f'"{name}"' for name in places])
+        what = f"the {files} {names} {verb} not exist next to the story"
+        place = next(iter(places.values()))
+        yield Problem("missing file", what, *place, severity="warning")
 
 
 def _files_in(passage: Passage, engine: str) -> Iterator[tuple[int, str]]:
@@ -354,7 +324,7 @@ def variables(source: Source, evidence: Evidence, findings: Findings) -> Iterato
         what = f"{name} is read and never set.{did_you_mean(name, names)}"
         if name in names:
             shown_in = (passage for passage in passages if name in uses.displayed.get(passage, ()))
-            passages = [passage for passage in shown_in if evidence.lacks(passage, name)]
+            passages = [one for one in shown_in if name not in evidence.always_set.get(one, {name})]
             what = f"{name} is shown before it is set"
         if passages:
             passage = passages[0]
@@ -363,33 +333,21 @@ def variables(source: Source, evidence: Evidence, findings: Findings) -> Iterato
             yield Problem("unset variable", what, passage, line, path, "warning")
 
 
-def numbers(
-    source: Source, evidence: Evidence, findings: Findings, rises_of_growth: int = 20
-) -> Iterator[Problem]:
-    """Yield numbers that fall below zero, and those that grow without bound.
-
-    A number seems to grow if its maximum rose often: five times as often if the story compares it
-    with something, which may be its bound.
-    """
+def numbers(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield numbers that fall below zero, unless the story or its rules expect it."""
     texts = "\n".join(passage.text for passage in source.story.passages.values())
     path = Path(source.story.source)
     if path.suffix.lower() == ".ink" and path.is_file():
         texts = read_text(path)
     rules = " ".join(source.rules.forbidden)
-    for variable, (most, rises, clicks) in evidence.peaks.items():
+    for variable, clicks in evidence.below_zero.items():
         plain = variable.lstrip("$")
-        name = source.name_of(variable)
         is_expected = variable in rules or re.search(rf"\b{plain}{EXPECTS_NEGATIVE}", texts)
         first = next(iter(evidence.variables[variable].values()))
         is_falling = not isinstance(first, (int, float)) or first >= 0
-        if variable in evidence.below_zero and is_falling and not is_expected:
-            what = f"{name} falls below zero: is that meant?"
-            below = evidence.below_zero[variable]
-            yield Problem("number below zero", what, path=below, severity="hint")
-        is_compared = source.engine == INK or re.search(rf"\b{plain}{COMPARED}", texts) is not None
-        if rises >= rises_of_growth * (5 if is_compared else 1) and not evidence.complete:
-            what = f"{name} seems to grow without bound (up to {most:g}): is that meant?"
-            yield Problem("growing number", what, path=clicks, severity="hint")
+        if is_falling and not is_expected:
+            what = f"{source.name_of(variable)} falls below zero: is that meant?"
+            yield Problem("number below zero", what, path=clicks, severity="hint")
 
 
 DETECTORS: tuple[Detector, ...] = (

@@ -3,6 +3,7 @@
 `playtest` fills them. The commands and the page show parts of them.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -10,8 +11,12 @@ from storytest.playtest.clicks import ClickPath
 from storytest.twine.rules import PROBLEM_KINDS
 from textgames.estimate import Estimate
 
-# Kinds of issues; those of dead ends are kinds of problems.
-BEHIND = "behind"  # a passage that only unreached passages lead to
+# Some kinds of problems.
+BEHIND = "behind"  # a passage that only unreached passages lead to, which is no problem itself
+LEFT_OUT = "left out"  # a passage to which only links lead that are no actions
+BROKEN = "broken link"
+UNREACHABLE = "unreachable"
+THROWN = "thrown error"
 TRAP = "trap"  # a page that ends, but is not meant to
 ERROR = "error page"
 LOOP = "loop"
@@ -25,9 +30,10 @@ Severity = Literal["error", "warning", "hint"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "hint")
 
 
-def upper_share(games: int) -> float:
-    """The rule of three: a bound of what never happened in n games, with 95 % confidence."""
-    return 3.0 / games
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Join names with commas, and count those after the first few."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,6 @@ class Ending:
     probability: Estimate | None  # in random play; None if unknown
     best: Estimate | None = None  # in best play
     player: Estimate | None = None  # in the games of a given policy
-    returns: Estimate | None = None  # mean return of the random games that end here
     variants: tuple[str, ...] = ()  # last words of its pages, if they differ and it has no rule
 
 
@@ -78,19 +83,6 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class Issue:
-    """Something to look at: a dead end, an error, a broken link, a passage never reached."""
-
-    passage: str
-    what: str
-    line: int = 0  # in the story's file; 0 if unknown
-    path: ClickPath | None = None  # the clicks that lead there
-    kind: str = ""
-    targets: tuple[str, ...] = ()  # of links
-    is_sure: bool = False  # whether it holds although not everything was played
-
-
-@dataclass(frozen=True)
 class Problem:
     """A fault of the story, in one sentence for its author. An error makes the test fail."""
 
@@ -100,6 +92,7 @@ class Problem:
     line: int | None = None  # in the story's file; of an expectation, in the TOML
     path: ClickPath | None = None  # the clicks that show it
     severity: Severity = "error"
+    targets: tuple[str, ...] = ()  # of links
 
     def __str__(self) -> str:
         return f"{self.place}: {self.text}" if self.place else self.text
@@ -127,25 +120,12 @@ class Values:
 
 @dataclass(frozen=True)
 class Spread:
-    """The words of a game, or the values of a variable at its end."""
+    """The words of a play-through, over random games."""
 
-    name: str
-    ending: str  # "" for all endings
     games: int
-    least: float
-    median: float
+    least: int
     mean: float
-    most: float
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A choice of a passage: how often it was offered, and which passages it led to how often."""
-
-    passage: str
-    choice: str
-    offered: int
-    leads_to: dict[str, int]
+    most: int
 
 
 @dataclass
@@ -164,51 +144,46 @@ class Check:
     status: str  # PASSED, FAILED or UNSURE
     result: str
     line: int  # in the TOML
-    passage: str = ""  # that the result is about
     path: ClickPath | None = None
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What is known about a game. If `exact` is false, counts of what was seen are lower bounds."""
+    """What is known about a game.
+
+    If `exact` is false, nothing is proved, and counts of what was seen are lower bounds.
+    """
 
     name: str
     title: str
     problems: tuple[Problem, ...] = ()  # errors first, each once
     allowed: int = 0  # problems that the TOML allows
     source: str = ""  # the story's file, if there is one
-    exact: bool = False
+    exact: bool = False  # every path was followed, and nothing was skipped
     why_not: str = ""  # why it is not exact
     complete: bool = False  # every state was visited
     interrupted: bool = False
     seconds: float = 0.0
     games: int = 0  # random games that were finished
-    cut_short: int = 0  # random games stopped by the clock, which do not count
     searching_games: int = 0
     max_steps: int = 0
     endings: list[Ending] = field(default_factory=list)
     random: Play | None = None
     best: Play | None = None  # of exact findings
-    memoryless: Play | None = None  # best policy found that sees only the current page
     player: Play | None = None
     top_reward: float | None = None  # score of best play, else reward of the best ending found
     passages: Coverage = Coverage(0, 0)
     links: Coverage = Coverage(0, 0)
-    never_reached: list[Issue] = field(default_factory=list)
-    untaken_links: list[Issue] = field(default_factory=list)
+    never_reached: list[Problem] = field(default_factory=list)
     unused_rules: list[int] = field(default_factory=list)  # [[ending]] tables without an ending
-    dead_ends: list[Issue] = field(default_factory=list)
-    broken_links: list[Issue] = field(default_factory=list)
-    errors: list[Issue] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
-    advice: list[str] = field(default_factory=list)
-    obstacles: list[str] = field(default_factory=list)  # what hides passages, and the cure
+    dead_ends: list[Problem] = field(default_factory=list)
+    broken_links: list[Problem] = field(default_factory=list)
+    errors: list[Problem] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)  # parts of the story that were skipped
     notes: list[str] = field(default_factory=list)
     variables: list[Values] = field(default_factory=list)
     uses: dict[str, VariableUse] = field(default_factory=dict)  # by variable
     words: Spread | None = None  # read in random games that reach an ending
-    numbers: list[Spread] = field(default_factory=list)  # variables at the end
-    choices: list[Choice] = field(default_factory=list)
     expectations: list[Check] = field(default_factory=list)
     statistics: Statistics | None = None
     states: int = 0  # of (page, all variables)
@@ -237,6 +212,11 @@ class Findings:
         return bool(self.source) and not is_page
 
     @property
+    def is_solved(self) -> bool:
+        """Whether odds are computed, not estimated."""
+        return self.exact or self.best is not None
+
+    @property
     def equal_rewards(self) -> bool:
         """Whether no ending pays more than another, so that there is no best play."""
         return len({ending.reward for ending in self.endings}) <= 1
@@ -255,12 +235,12 @@ class Findings:
         """Whether an ending is also listed as a dead end."""
         return ending.rule is None and any(dead.passage == ending.name for dead in self.dead_ends)
 
-    def is_broken_link(self, issue: Issue) -> bool:
+    def is_broken_link(self, issue: Problem) -> bool:
         """Whether a page shows the error of a link whose target does not exist."""
         targets = {link.targets[0] for link in self.broken_links if link.targets}
-        return issue.passage in targets or any(f'"{target}"' in issue.what for target in targets)
+        return issue.passage in targets or any(f'"{target}"' in issue.text for target in targets)
 
-    def follows_error(self, issue: Issue) -> bool:
+    def follows_error(self, issue: Problem) -> bool:
         """Whether the clicks to a page pass an error."""
         paths = [error.path.actions for error in self.errors if error.path]
         return any(issue.path and issue.path.actions[: len(path)] == path for path in paths)

@@ -15,7 +15,14 @@ from storytest.authored import AuthoredGame
 from storytest.hosted.game import HostedGame
 from storytest.playtest.budget import Budget, Meter
 from storytest.playtest.clicks import ClickPath
-from storytest.playtest.evidence import Arrival, Evidence, GameCounts, PageRecord, Tally, arrival_of
+from storytest.playtest.evidence import (
+    Arrival,
+    Evidence,
+    PageRecord,
+    Tally,
+    arrival_of,
+    count_words,
+)
 from storytest.playtest.states import Search
 from storytest.search import clock
 from textgames.errors import InputError
@@ -43,7 +50,6 @@ class Trace:
     indices: list[int] = field(default_factory=list)  # of the actions between them
     total: float = 0.0  # return
     failed: bool = False  # ended in an error
-    walks: bool = False  # in one engine, so that every variable has the value of this game
     curious: int = 0  # see `ClickPath.curious`
 
     def arrive(self, page: Observation) -> bool:
@@ -119,17 +125,23 @@ class Games:
     )
 
     def play_random(self, until: float = math.inf) -> None:
-        """Play one random game with the next seed."""
+        """Play one random game with the next seed, and count it unless it is cut short."""
         tally = self.evidence.random
         seed = self.first + self.stride * (tally.games + tally.failed)
         draw = random.Random(seed)
         trace = Trace(self.game, self.evidence, seed, curious=int(self.types))
-        self.play(tally, lambda page: draw.randrange(len(page.actions)), trace, until)
+        with self._pace(trace):
+            is_finished = self._play(
+                trace, lambda page: draw.randrange(len(page.actions)), until, lambda _: True
+            )
+        if is_finished:
+            last = None if trace.failed else trace.arrivals[-1]
+            tally.add(last, trace.total, len(trace.indices))
         for (before, after), index in zip(pairwise(trace.arrivals), trace.indices, strict=False):
             self.evidence.steps[before.key, index, after.key] += 1
-        if trace.arrivals:
-            game = None if trace.walks else self.game
-            self.evidence.counts.add(game, trace.arrivals, trace.indices)
+        if trace.arrivals and trace.arrivals[-1].ending:
+            pages = (arrival.page.text for arrival in trace.arrivals)
+            self.evidence.words.append(sum(map(count_words, pages)))
 
     def play_many(self, games: int = 200) -> None:
         """Play random games to their ends until the budget is spent, at least two."""
@@ -145,7 +157,7 @@ class Games:
         part `last` of the budget is spent is cut short.
         """
         spent = self.meter.spent
-        share = 0.5 if any(self.evidence.random.endings.values()) else 0.25
+        share = 0.5 if self.evidence.random.endings else 0.25
         if random_only or self._random_part <= share * spent:
             self.play_random(last)
             self._random_part += self.meter.spent - spent
@@ -158,7 +170,7 @@ class Games:
             self.types = True
             self._random_part = 0.0
             self.evidence.random = Tally()
-            self.evidence.counts = GameCounts()
+            self.evidence.words = []
 
     def search_states(self, until: float, progress: Callable[[int], None]) -> str:
         """Visit every state until a part of the budget is spent.
@@ -178,16 +190,6 @@ class Games:
         finally:
             evidence.states = max(evidence.states, len(search.visited))
         return search.why_not
-
-    def play(self, tally: Tally, policy: Policy, trace: Trace, until: float) -> None:
-        """Play one game by a policy and count it, unless it is cut short."""
-        with self._pace(trace):
-            is_finished = self._play(trace, policy, until, lambda _: True)
-        if is_finished:
-            last = None if trace.failed else trace.arrivals[-1]
-            tally.add(last, trace.total, len(trace.indices))
-        else:
-            tally.cut_short += 1
 
     def search(
         self, until: float = math.inf, *, curious: bool = False, longest: int = 10_000
@@ -301,7 +303,6 @@ class Games:
         is_faster = self._paces[True].rate > cache_bonus * self._paces[False].rate
         game.walks = trace.curious > 0 or is_faster != (self._paced_games % 8 == 0)
         game.curious = trace.curious
-        trace.walks = game.walks
         start = clock()
         try:
             yield

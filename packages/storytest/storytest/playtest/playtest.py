@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 from storytest.authored import INK, AuthoredGame
@@ -19,9 +20,9 @@ from storytest.playtest.budget import Budget, Meter
 from storytest.playtest.checks import Checker
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.coverage import Source
-from storytest.playtest.evidence import EndingRecord, Evidence, Shares, Tally
+from storytest.playtest.evidence import EndingRecord, Evidence, Shares
 from storytest.playtest.faults import VariableUses, with_problems
-from storytest.playtest.findings import Ending, Findings
+from storytest.playtest.findings import Ending, Findings, Spread
 from storytest.playtest.helpers import Helpers
 from storytest.playtest.play import Games
 from storytest.playtest.solve import ShortestPaths, Solution, link_pairs, solve, statistics_of
@@ -31,7 +32,7 @@ from textgames.compiled.compile import can_be_compiled, compile_game, is_cached
 from textgames.compiled.game import Compiled
 from textgames.compiled.search import EndingId
 from textgames.errors import InputError, OutOfTime
-from textgames.estimate import Estimate, mean_of
+from textgames.estimate import Estimate
 from textgames.game.contract import Game, step_limit_of, title_of
 from textgames.wording import last_words
 
@@ -77,7 +78,7 @@ class StoryTest:
         self.game = game
         self.meter = Meter(Budget(seconds, clicks, games, states))
         self.helpers = Helpers(game, jobs)
-        self._show = progress or (lambda _: None)
+        self.progress = progress or (lambda _: None)
         self.opened = time.monotonic()
         self.evidence = Evidence(forbidden=Source(game).rules.forbidden)
         self.games = Games(game, self.evidence, self.meter)
@@ -100,32 +101,21 @@ class StoryTest:
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
-            self._merge()
+            is_solved = self.solution is not None
+            patience = 0.0 if is_solved else 10.0
+            others = self.helpers.finish(patience, interrupt=self.interrupted)
+        for evidence in [] if is_solved else others:
+            self.evidence.merge(evidence)
         return self.findings()
-
-    def progress(self, text: str) -> None:
-        """Show what is being done, and read what other processes report."""
-        self.helpers.read()
-        self._show(text)
-
-    def _merge(self) -> None:
-        """Add what other processes observed, unless the story was solved without them."""
-        is_wanted = self.solution is None
-        is_hurried = self.interrupted or not is_wanted
-        for evidence in self.helpers.finish(0.0 if is_hurried else 10.0):
-            if is_wanted:
-                self.evidence.merge(evidence)
 
     def findings(self) -> Findings:
         """What is known so far."""
-        limit = self.meter.budget.seconds
         return gather(
             self.game,
             self.evidence,
             self.solution,
             why_not=self.why_not,
             seconds=time.monotonic() - self.opened,
-            limit=limit if limit < math.inf else 0.0,
             interrupted=self.interrupted,
         )
 
@@ -230,9 +220,8 @@ class StoryTest:
             if self.meter.spent > part:
                 return
             self.games.play_next(last_part, random_only=random_only)
-            games = self.evidence.random.games + self.helpers.games
             searching = f"{self.evidence.searching_games:,} that look for new pages"
-            self.progress(f"{games:,} random games, {searching}")
+            self.progress(f"{self.evidence.random.games:,} random games, {searching}")
 
 
 def inspect_game(game: Game, compiled: Compiled, *, returns: bool = True) -> Findings:
@@ -241,7 +230,7 @@ def inspect_game(game: Game, compiled: Compiled, *, returns: bool = True) -> Fin
     Args:
         game: The game.
         compiled: The compiled game.
-        returns: Whether to compute the highest return and the best memoryless policy.
+        returns: Whether to compute the highest return.
     """
     solution = solve(compiled, returns=returns)
     statistics = statistics_of(game, compiled)
@@ -249,19 +238,14 @@ def inspect_game(game: Game, compiled: Compiled, *, returns: bool = True) -> Fin
 
 
 def gather(
-    game: Game,
-    evidence: Evidence,
-    solution: Solution | None = None,
-    limit: float = 0.0,
-    **facts: Any,
+    game: Game, evidence: Evidence, solution: Solution | None = None, **facts: Any
 ) -> Findings:
     """Build the findings from the evidence and, if the game was compiled, its solution.
 
-    `limit` is that of a play-test, in CPU seconds. `facts` are fields of the findings that do not
-    follow from these.
+    `facts` are fields of the findings that do not follow from these.
     """
     source = Source(game)
-    exact = solution is not None
+    left_out = [*source.skipped, *summarise(source.unsupported)]
     if solution is not None:
         _add_solution(evidence, source, solution)
     rules = {key.rule for key in evidence.endings}
@@ -269,21 +253,23 @@ def gather(
         game.name,
         title_of(game),
         source=source.story.source,
-        exact=exact,
+        exact=solution is not None and not left_out,
         complete=evidence.complete,
         games=evidence.random.games,
-        cut_short=evidence.random.cut_short,
         searching_games=evidence.searching_games,
         max_steps=step_limit_of(game),
         unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
         **_dead_ends(source, evidence, solution),
-        **_coverage(source, evidence, exact=exact),
-        obstacles=coverage.obstacles(source, evidence, exact=exact, limit=limit),
-        left_out=summarise(source.unsupported),
+        passages=coverage.passages_covered(source, evidence),
+        links=coverage.links_covered(source, evidence),
+        never_reached=coverage.never_reached(source, evidence),
+        broken_links=coverage.broken_links(source, evidence),
+        errors=coverage.errors(source, evidence),
+        left_out=left_out,
         notes=_notes(game),
         variables=coverage.variable_values(source, evidence),
         uses=dict(sorted(VariableUses(source).by_name.items())),
-        **evidence.counts.fields(source.name_of),
+        words=_spread(evidence.words),
         **_scores(source, evidence, solution),
         **facts,
     )
@@ -292,16 +278,8 @@ def gather(
     return with_problems(source, evidence, replace(findings, expectations=checks))
 
 
-def _coverage(source: Source, evidence: Evidence, *, exact: bool) -> dict[str, Any]:
-    return {
-        "passages": coverage.passages_covered(source, evidence),
-        "links": coverage.links_covered(source, evidence),
-        "never_reached": coverage.never_reached(source, evidence, exact=exact),
-        "untaken_links": coverage.untaken_links(source, evidence, exact=exact),
-        "broken_links": coverage.broken_links(source),
-        "errors": coverage.errors(source, evidence),
-        "advice": coverage.advice(source, evidence),
-    }
+def _spread(words: list[int]) -> Spread | None:
+    return Spread(len(words), min(words), fmean(words), max(words)) if words else None
 
 
 def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
@@ -328,14 +306,13 @@ def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> di
         scores = {
             "random": solution.random,
             "best": solution.best,
-            "memoryless": solution.memoryless,
             "top_reward": solution.best.final_reward.mean,
             "states": max(evidence.states, compiled.raw_states),
             "states_complete": compiled.raw_complete,
             "live_states": compiled.live_states,
             "merged_states": len(compiled),
         }
-    endings = endings_of(source, evidence.endings, shares, evidence.random)
+    endings = endings_of(source, evidence.endings, shares)
     return scores | {"endings": endings}
 
 
@@ -358,17 +335,13 @@ def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> Non
 
 
 def endings_of(
-    source: Source,
-    records: Mapping[EndingId, EndingRecord],
-    shares: Mapping[str, Shares],
-    random_games: Tally | None = None,
+    source: Source, records: Mapping[EndingId, EndingRecord], shares: Mapping[str, Shares]
 ) -> list[Ending]:
     """The endings with their probabilities under policies: random, best, player."""
     endings = []
     title = f"\n{source.story.title or UNTITLED}"  # the last line of every page of Chapbook
     for key, record in records.items():
         odds = {policy: share.get(key, Estimate(0.0)) for policy, share in shares.items()}
-        returns = random_games.endings[key] if random_games else []
         endings.append(
             Ending(
                 name=key.passage,
@@ -379,7 +352,6 @@ def endings_of(
                 probability=odds.get("random"),
                 best=odds.get("best"),
                 player=odds.get("player"),
-                returns=mean_of(returns),
                 variants=tuple(record.variants),
             )
         )

@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from storytest.playtest.clicks import ClickPath
-from storytest.playtest.findings import (
-    BEHIND,
-    PASSED,
-    Ending,
-    Findings,
-    Issue,
-    Problem,
-    upper_share,
-)
+from storytest.playtest.findings import BEHIND, PASSED, Findings, Problem, listed
 from textgames import document as doc
 from textgames.document import Document, Note, Section, literal
 from textgames.wording import counted, one_line, percent
@@ -40,6 +32,9 @@ def report(findings: Findings, command: str = "", toml: str = "") -> Document:
     """
     sections = [section for section in _sections(findings, command) if section.blocks]
     blocks: list[doc.Block] = [doc.Paragraph(headline(findings), "headline")]
+    if findings.left_out:
+        skipped = literal("; ".join(findings.left_out[:3]))
+        blocks.append(doc.Paragraph(f"Nothing is proved, because parts differ: {skipped}", "note"))
     blocks += [_problem(problem, findings, command, toml) for problem in findings.problems]
     if findings.allowed:
         allowed = counted(findings.allowed, "problem")
@@ -105,50 +100,58 @@ def _relative(file: str) -> str:
 
 def _sections(findings: Findings, command: str) -> Iterator[Section]:
     so_far = "" if findings.exact else " so far"
-    untaken = "Links whose condition never held" if findings.complete else "Links not taken so far"
     title = f"Endings ({findings.intended_endings:,})"
     yield Section(title, _endings(findings, command), "endings")
-    yield Section("What to do", _advice(findings.advice))
     yield Section("Coverage", [_facts(findings), certainty(findings)])
-    yield Section("What stands in the way", _advice(findings.obstacles))
     reported = {problem.passage for problem in findings.problems}
-    unreached = [issue for issue in findings.never_reached if issue.passage not in reported]
-    more = "More passages" if len(unreached) < len(findings.never_reached) else "Passages"
-    yield _issues(findings, f"{more} never reached{so_far}", unreached)
-    yield _issues(findings, untaken, findings.untaken_links)
-    yield Section("Expectations that hold", _checks(findings))
-    yield _list("Skipped: macros that are not supported", findings.left_out)
+    unseen = [issue for issue in findings.never_reached if issue.passage not in reported]
+    behind = [issue.passage for issue in unseen if issue.kind == BEHIND]
+    lines = [str(issue) for issue in unseen if issue.kind != BEHIND]
+    if behind:
+        lines.append(f"behind others: {listed(behind)}")
+    yield _list(f"Passages not seen{so_far}", lines, len(unseen))
+    checks = [check for check in findings.expectations if check.status == PASSED]
+    yield Section(
+        "Expectations that hold",
+        [
+            Note(f"{literal(one.result)}.", "success", title=literal(one.expectation))
+            for one in checks
+        ],
+    )
+    yield _list("Skipped", findings.left_out)
     values = [f"{value.variable}: {value.values}" for value in findings.variables]
     yield _list(f"Values of variables{so_far}", values)
-    yield from _details(findings)
+    if words := findings.words:
+        counts = f"shortest {words.least:,}, mean {words.mean:,.0f}, longest {words.most:,}"
+        games = f"of {counted(words.games, 'random game')} with an end"
+        yield Section("Words per play-through", [f"{counts} ({games})."])
+    uses = [
+        [literal(name), literal(listed(use.set_in)), literal(listed(use.read_in))]
+        for name, use in findings.uses.items()
+    ]
+    header = ["variable", "set in", "read in"]
+    table = [doc.Table("", header, uses, align="lll")] if uses else []
+    yield Section("Where variables are used", table)
     yield _list("Notes", findings.notes)
 
 
-def _advice(lines: Sequence[str]) -> list[Note]:
-    return [Note(line, label="advice") for line in map(literal, lines)]
-
-
-def _list(title: str, items: Sequence[str]) -> Section:
+def _list(title: str, items: Sequence[str], count: int | None = None) -> Section:
     blocks = [doc.Bullets([literal(item) for item in items])] if items else []
-    return Section(f"{title} ({len(items):,})", blocks)
+    return Section(f"{title} ({len(items) if count is None else count:,})", blocks)
 
 
 def certainty(findings: Findings) -> str:
     """Describe how the numbers were obtained."""
-    start = ""
-    if findings.left_out:
-        start = "Unsupported parts were skipped (see below), so results may differ. "
-    if findings.interrupted:
-        start += "Stopped early. "
-    if findings.exact:
-        more = "; there may be more links and values of variables than are listed."
-        counts = "." if findings.complete else more
-        return f"{start}Exact: every path through the story was followed{counts}"
+    start = "Stopped early. " if findings.interrupted else ""
+    if findings.is_solved:
+        counts = "" if findings.complete else "; there may be more links and values than are listed"
+        way = "Exact: every path through the story was followed"
+        if not findings.exact:
+            way = "Every path was followed through what is left without the skipped parts"
+        return f"{start}{way}{counts}."
     games = counted(findings.games, "random game")
-    if findings.cut_short:
-        games += f" ({findings.cut_short:,} more stopped by the time limit)"
-    searches = f"{counted(findings.searching_games, 'game')} that look for new pages"
-    games += f" and {searches}"
+    if findings.searching_games:
+        games += f" and {counted(findings.searching_games, 'game')} that look for new pages"
     why = f" Not exact, because {literal(findings.why_not)}." if findings.why_not else ""
     return (
         f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: ± says how far a share "
@@ -162,7 +165,7 @@ def scores(findings: Findings) -> str:
     top = f"The best ending found is worth {findings.top_reward:g}"
     if findings.equal_rewards:
         top = "All endings are worth the same (`reward` in an [[ending]] of the TOML changes that)"
-    elif findings.exact:
+    elif findings.is_solved:
         top = f"Best play is worth {findings.top_reward:,.2f} on average"
     if random is None:
         return f"{top}; no random game was finished."
@@ -174,89 +177,21 @@ def scores(findings: Findings) -> str:
 
 def _facts(findings: Findings) -> doc.Facts:
     facts = []
-    for noun, covered in (("passages", findings.passages), ("links", findings.links)):
-        is_whole = covered.count == covered.total
-        is_sure = findings.complete or is_whole or (findings.exact and noun == "passages")
-        name = f"{noun} covered{'' if is_sure else ', at least'}"
+    for name, covered in (("passages", findings.passages), ("links", findings.links)):
         if covered.total:
             count = f"{covered.count:,} of {covered.total:,}"
-            facts.append(doc.Fact(name, count, "info" if is_whole else "warning"))
+            severity: doc.Severity = "info" if covered.count == covered.total else "warning"
+            facts.append(doc.Fact(f"{name} covered", count, severity))
     return doc.Facts(facts)
-
-
-def _checks(findings: Findings) -> list[Note]:
-    checks = [check for check in findings.expectations if check.status == PASSED]
-    return [
-        Note(f"{literal(check.result)}.", "success", title=literal(check.expectation), label=PASSED)
-        for check in checks
-    ]
-
-
-def _details(findings: Findings) -> Iterator[Section]:
-    if words := findings.words:
-        counts = f"shortest {words.least:,.0f}, mean {words.mean:,.0f}, longest {words.most:,.0f}"
-        games = f"of {counted(words.games, 'random game')} with an end"
-        yield Section("Words per play-through", [f"{counts} ({games})."])
-    header = ["variable", "ending", "games", "least", "median", "mean", "most"]
-    rows: list[list[doc.Cell | str]] = []
-    for one in findings.numbers:
-        cells = [f"{number:,.4g}" for number in (one.least, one.median, one.mean, one.most)]
-        rows.append([literal(one.name), literal(one.ending or "all"), f"{one.games:,}", *cells])
-    yield _table("Numbers at the end", header, rows)
-    uses = findings.uses.items()
-    rows = [[literal(name), _names(use.set_in), _names(use.read_in)] for name, use in uses]
-    yield _table("Where variables are used", ["variable", "set in", "read in"], rows, "lll")
-    rows = []
-    for choice in findings.choices:
-        targets = [f"{name} ({count:,})" for name, count in choice.leads_to.items()]
-        cells = [literal(one_line(choice.choice)), f"{choice.offered:,}", _names(targets)]
-        rows.append([doc.Cell(literal(choice.passage), page=choice.passage), *cells])
-    header = ["passage", "choice", "offered", "leads to (how often)"]
-    games = counted(findings.games + findings.cut_short, "random game")
-    yield _table(f"Choices of {games}", header, rows, "llrl")
-
-
-def _table(
-    title: str, header: list[str], rows: Sequence[Sequence[doc.Cell | str]], align: str = ""
-) -> Section:
-    return Section(title, [doc.Table("", header, rows, align=align)] if rows else [])
-
-
-def _names(names: Sequence[str], most: int = 6) -> str:
-    more = len(names) - most
-    rest = f" and {more:,} more" if more > 0 else ""
-    return literal(", ".join(names[:most]) + rest)
-
-
-def _issues(findings: Findings, title: str, issues: list[Issue], most: int = 4) -> Section:
-    """Build a section with a note for each issue.
-
-    More than `most` passages behind others share a note.
-    """
-    notes = []
-    for kind in dict.fromkeys(issue.kind for issue in issues):
-        group = [issue for issue in issues if issue.kind == kind]
-        together = kind == BEHIND and len(group) > most
-        for issue in group[:1] if together else group:
-            names = ", ".join(other.passage for other in group) if together else issue.passage
-            line = f" (line {issue.line})" if findings.has_lines and not together else ""
-            note = Note(
-                literal(issue.what),
-                title=literal(names) + line,
-                label=kind,
-                steps=steps_of(issue.path),
-                steps_title="Clicks to the first" if together else "Clicks",
-                page="" if together else issue.passage,
-            )
-            notes.append(note)
-    count = sum(max(1, len(issue.targets)) for issue in issues)
-    return Section(f"{title} ({count:,})", notes)
 
 
 def _endings(findings: Findings, command: str) -> list[doc.Block]:
     if not findings.endings:
-        none = "There is none" if findings.exact else "None was found within the time limit"
-        return [f"{none}: every page that was seen has a link."]
+        none = "There is none" if findings.is_solved else "None was found within the time limit"
+        cure = "ends = { passage = … } names the pages that end it, and"
+        restart = 'restart = ["^Play again$"] the links that are no choices'
+        more = f" In its TOML, {cure} {restart}." if findings.passages.total else ""
+        return [literal(f"{none}: every page that was seen has a link.{more}")]
     endings = [ending for ending in findings.endings if not findings.is_dead_end(ending)]
     blocks: list[doc.Block] = []
     if endings:
@@ -268,10 +203,10 @@ def _endings(findings: Findings, command: str) -> list[doc.Block]:
     unfinished = findings.random.unfinished if findings.random else None
     if unfinished and unfinished.mean:
         why = f"are still without an ending after {findings.max_steps:,} clicks"
-        if findings.exact:
+        if findings.is_solved:
             why = "get stuck: no ending can be reached"
         blocks.append(doc.Paragraph(f"{unfinished.percent} of random games {why}.", "note"))
-    suffix = "" if findings.exact else " found"
+    suffix = "" if findings.is_solved else " found"
     paths = [literal(f"{ending.name}: {' → '.join(steps_of(ending.path))}") for ending in endings]
     if paths:
         blocks.append(doc.Bullets(paths, f"Shortest path{suffix} to each ending"))
@@ -280,15 +215,12 @@ def _endings(findings: Findings, command: str) -> list[doc.Block]:
 
 def endings_table(findings: Findings, command: str = "") -> doc.Table:
     """Build the table of endings, with the probability of each."""
-    count = counted(findings.games, "random game")
-    games = "random games" if findings.exact else f"of {count}"
+    games = "random games"
+    if not findings.is_solved:
+        games = f"of {counted(findings.games, 'random game')}"
     header = ["ending", "worth", games]
-    if findings.exact and not findings.equal_rewards:
+    if findings.is_solved and not findings.equal_rewards:
         header.append("best play")
-    returns = [ending.returns for ending in findings.endings if ending.returns]
-    rewards = [ending.reward for ending in findings.endings if ending.returns]
-    if not findings.exact and [one.mean for one in returns] != rewards:
-        header.append("total")
     header.append("fewest clicks")
     has_rules = findings.unused_rules or any(ending.rule for ending in findings.endings)
     rows = []
@@ -297,30 +229,19 @@ def endings_table(findings: Findings, command: str = "") -> doc.Table:
             continue
         name = ending.name + (" (not listed)" if has_rules and ending.rule is None else "")
         words = f"“{literal(one_line(ending.last_words))}”" if ending.last_words else ""
+        share = ending.probability
         cells: dict[str, doc.Cell | str] = {
             "ending": doc.Cell(
                 literal(name), remark=words, page=ending.name, **play_fields(ending.path, command)
             ),
             "worth": f"{ending.reward:g}",
-            "total": str(ending.returns or ""),
+            games: doc.Cell(share.percent, bar=share.mean) if share else "?",
             "fewest clicks": "" if ending.path is None else f"{len(ending.path):,}",
         }
         if best := ending.best:
             cells["best play"] = doc.Cell(best.percent, bar=best.mean)
-        share = ending.probability
-        cells[games] = doc.Cell(_odds(ending, findings), bar=share.mean if share else None)
         rows.append([cells[column] for column in header])
     return doc.Table("", header, rows, align="l" + "r" * len(header[1:]))
-
-
-def _odds(ending: Ending, findings: Findings) -> str:
-    """Describe how often random games reach an ending. Without such a game, give a bound."""
-    share = ending.probability
-    if share and (findings.exact or share.mean):
-        return share.percent
-    if findings.games and (bound := upper_share(findings.games)) < 1:
-        return f"below {percent(bound).lstrip('< ')}"
-    return "?"
 
 
 def steps_of(path: ClickPath | None, most: int = 40) -> list[str]:
@@ -339,7 +260,7 @@ def steps_of(path: ClickPath | None, most: int = 40) -> list[str]:
     return steps or ["none: it is on the first page"]
 
 
-def play_fields(path: ClickPath | None, story: str, most: int = 40) -> dict[str, Any]:
+def play_fields(path: ClickPath | None, story: str) -> dict[str, Any]:
     """The fields of a note or cell with ▶: the clicks and, if a story is named, the command."""
     if path is None:
         return {}
@@ -347,6 +268,4 @@ def play_fields(path: ClickPath | None, story: str, most: int = 40) -> dict[str,
     if story and (path.numbers or not path.actions):
         quoted = shlex.quote(story)
         command = f"storytest play {quoted}" + (f" --path {path.numbers}" if path.numbers else "")
-        if len(path) > most:
-            command = f"storytest {quoted} --paths FOLDER saves the {len(path):,} clicks"
     return {"path": json.dumps(asdict(path), ensure_ascii=False), "command": command}

@@ -1,8 +1,8 @@
 """Exact answers from a compiled game: probabilities, best play, shortest paths, traps, lengths."""
 
-import heapq
+import itertools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -10,10 +10,9 @@ import numpy as np
 
 from storytest.playtest.clicks import ClickPath
 from storytest.playtest.evidence import Shares
-from storytest.playtest.findings import LOOP, Issue, Play, Statistics
+from storytest.playtest.findings import LOOP, Play, Problem, Statistics
 from textgames.compiled.chain import Chain, uniform
 from textgames.compiled.game import Compiled, Flags, Floats, Ints
-from textgames.compiled.memoryless import best_memoryless
 from textgames.compiled.search import EndingId
 from textgames.compiled.solve import best, one_slot, policy_score
 from textgames.errors import InputError
@@ -32,21 +31,15 @@ class Solution:
     random: Play
     best: Play
     shares: dict[str, Shares]  # by random and best play
-    memoryless: Play | None
-    traps: list[Issue]  # pages that reach no ending; if there is none, not the start either
+    traps: list[Problem]  # pages that reach no ending; if there is none, not the start either
 
 
 def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
-    """Solve a compiled game, with `returns` also for the return and without memory."""
+    """Solve a compiled game, with `returns` also for the return."""
     solution = best(compiled)
     random_play, random_shares = exact_play(compiled, uniform(compiled))
     best_play, best_shares = exact_play(compiled, one_slot(compiled, solution.slot))
-    memoryless = None
-    best_return = None
-    if returns:
-        best_return = _best_return(compiled)
-        final_reward = Estimate(best_memoryless(compiled).score)
-        memoryless = Play(final_reward, _best_return(compiled, memoryless=True), None)
+    best_return = _best_return(compiled) if returns else None
     chain = Chain(compiled, uniform(compiled))
     is_trap = ~chain.leads_to(compiled.ended)
     is_loop = is_trap
@@ -58,7 +51,6 @@ def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
         random=random_play,
         best=replace(best_play, final_reward=Estimate(solution.score), returns=best_return),
         shares={"random": random_shares, "best": best_shares},
-        memoryless=memoryless,
         traps=_traps(compiled, is_loop),
     )
 
@@ -91,9 +83,9 @@ def _exact(number: float) -> Estimate | None:
     return Estimate(float(number)) if math.isfinite(number) else None
 
 
-def _best_return(compiled: Compiled, memoryless: bool = False) -> Estimate | None:
+def _best_return(compiled: Compiled) -> Estimate | None:
     try:
-        solution = best_memoryless(compiled, 1.0) if memoryless else best(compiled, 1.0)
+        solution = best(compiled, 1.0)
     except InputError:  # a loop that pays
         return None
     return _exact(solution.score)
@@ -110,22 +102,39 @@ def _outcomes(compiled: Compiled, slot: int) -> list[tuple[float, int]]:
 
 
 def _path(compiled: Compiled, steps: list[Step], text: str) -> ClickPath:
+    """The path of some steps, with chances below 1 only where a draw decides what follows."""
     actions = tuple(compiled.actions[compiled.action[slot]] for slot, _ in steps)
     choices = tuple(int(slot - compiled.first[compiled.slot_state[slot]]) for slot, _ in steps)
-    return ClickPath(actions, choices, None, tuple(chance for _, chance in steps), text)
+    chances = []
+    for (slot, chance), following in itertools.zip_longest(steps, actions[1:]):
+        favourable = 0.0
+        for probability, after in _outcomes(compiled, slot):
+            offered = (compiled.actions[compiled.action[one]] for one in _slots(compiled, after))
+            is_last = following is None and compiled.texts[compiled.text[after]] == text
+            favourable += probability * (is_last or following in offered)
+        chances.append(min(1.0, max(chance, favourable)))
+    return ClickPath(actions, choices, None, tuple(chances), text)
 
 
 class ShortestPaths:
-    """Shortest paths from the start to every state, assuming favourable draws."""
+    """Shortest paths from the start to every state, assuming favourable draws.
 
-    def __init__(self, compiled: Compiled) -> None:
+    Args:
+        compiled: The game.
+        policy: The slot that a player takes in each state; all of them if it is missing.
+    """
+
+    def __init__(self, compiled: Compiled, policy: Ints | None = None) -> None:
         self.compiled = compiled
         # Nearest states first, each with the step to it.
         starts = np.flatnonzero(compiled.start).tolist()
         self.states: dict[int, Step | None] = dict.fromkeys(starts)
         queue = list(starts)
         for state in queue:
-            for slot in _slots(compiled, state):
+            slots: Sequence[int] = _slots(compiled, state)
+            if policy is not None and slots:
+                slots = [int(policy[state])]
+            for slot in slots:
                 for chance, after in _outcomes(compiled, slot):
                     if after not in self.states:
                         self.states[after] = (slot, chance)
@@ -152,8 +161,7 @@ class ShortestPaths:
     def to_endings(self) -> dict[EndingId, ClickPath]:
         """The path to each ending."""
         endings = [*self.compiled.endings, None]  # -1, a state that has not ended, is the last
-        paths = self.to_first(lambda state: endings[self.compiled.ending_at[state]])
-        return {key: _with_deciding_chances(self.compiled, path) for key, path in paths.items()}
+        return self.to_first(lambda state: endings[self.compiled.ending_at[state]])
 
     def to_passages(self) -> dict[str, ClickPath]:
         """The path to each passage."""
@@ -163,49 +171,16 @@ class ShortestPaths:
     def to_any(self, states: Collection[int]) -> ClickPath | None:
         """The path to the nearest of some states, if one of them is reachable."""
         nearest = next((state for state in self.states if state in states), None)
-        if nearest is None:
-            return None
-        return _with_deciding_chances(self.compiled, self.path(nearest))
+        return None if nearest is None else self.path(nearest)
 
 
-def _with_deciding_chances(compiled: Compiled, path: ClickPath) -> ClickPath:
-    """The path with chances below 1 only where a draw decides if it can continue."""
-    cache: dict[tuple[int, int], bool] = {}
-
-    def outcomes_of(state: int, number: int) -> list[tuple[float, int]]:
-        for slot in _slots(compiled, state):
-            if compiled.actions[compiled.action[slot]] == path.actions[number]:
-                return _outcomes(compiled, slot)
-        return []
-
-    def is_possible(state: int, number: int) -> bool:
-        if number == len(path):
-            return bool(compiled.texts[compiled.text[state]] == path.comes_to)
-        key = (state, number)
-        if key not in cache:
-            outcomes = outcomes_of(state, number)
-            cache[key] = any(is_possible(after, number + 1) for _, after in outcomes)
-        return cache[key]
-
-    starts = map(int, np.flatnonzero(compiled.start))
-    state = next((start for start in starts if is_possible(start, 0)), None)
-    if state is None:  # two actions of a page have the same words
-        return path
-    chances = []
-    for number in range(len(path)):
-        outcomes = [o for o in outcomes_of(state, number) if is_possible(o[1], number + 1)]
-        chances.append(min(1.0, sum(chance for chance, _ in outcomes)))
-        state = outcomes[0][1]
-    return replace(path, chances=tuple(chances))
-
-
-def _traps(compiled: Compiled, is_trap: Flags) -> list[Issue]:
+def _traps(compiled: Compiled, is_trap: Flags) -> list[Problem]:
     if not is_trap.any():
         return []
     label = compiled.label
     paths = ShortestPaths(compiled).to_first(lambda s: label(s) if is_trap[s] else None)
     what = "a loop without a way out: no ending is reachable from here"
-    return [Issue(name, what, path=path, kind=LOOP) for name, path in paths.items()]
+    return [Problem(LOOP, what, name, None, path, "warning") for name, path in paths.items()]
 
 
 def link_pairs(compiled: Compiled) -> set[tuple[str, str]]:
@@ -249,38 +224,19 @@ class WalkthroughStep:
 
 
 def walkthrough(compiled: Compiled) -> list[WalkthroughStep]:
-    """The most likely course of best play. It stops early if the best is never to end."""
+    """The shortest course of best play. It stops early if the best is never to end."""
     best_slot = best(compiled).slot
     ended = compiled.ended
-    steps = _likeliest(compiled, best_slot)
-    state = next((state for state in steps if ended[state]), next(reversed(steps)))
+    paths = ShortestPaths(compiled, best_slot)
+    state = next((state for state in paths.states if ended[state]), next(reversed(paths.states)))
     course = []
     chance = 1.0
     while True:
         text = compiled.texts[compiled.text[state]]
         action = None if ended[state] else compiled.actions[compiled.action[best_slot[state]]]
         course.append(WalkthroughStep(state, compiled.label(state), text, action, chance))
-        step = steps[state]
+        step = paths.states[state]
         if step is None:
             return course[::-1]
         chance = step[1]
         state = int(compiled.slot_state[step[0]])
-
-
-def _likeliest(compiled: Compiled, slots: Ints) -> dict[int, Step | None]:
-    """The states of a policy, likeliest first, with the step to each (None at a start)."""
-    steps: dict[int, Step | None] = {}
-    heap: list[tuple[float, int, int, float]] = []  # slot -1: a start
-    for start in np.flatnonzero(compiled.start).tolist():
-        heapq.heappush(heap, (-math.log(compiled.start[start]), start, -1, 1.0))
-    while heap:
-        cost, state, slot, chance = heapq.heappop(heap)
-        if state in steps:
-            continue
-        steps[state] = None if slot < 0 else (slot, chance)
-        if not compiled.ended[state]:
-            slot = int(slots[state])
-            for chance, after in _outcomes(compiled, slot):
-                if after not in steps:
-                    heapq.heappush(heap, (cost - math.log(chance), after, slot, chance))
-    return steps

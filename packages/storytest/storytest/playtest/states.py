@@ -26,7 +26,7 @@ class Search(StateSearch):
         meter: The budget.
         until: The part of the budget after which the search ends.
         early: The part of its own share after which a search ends that cannot be complete.
-        enough: The number of states after which it ends if half of them brought nothing new.
+        enough: The number of states after which it ends if half of them brought no new page.
     """
 
     max_outcomes = 300.0
@@ -54,10 +54,10 @@ class Search(StateSearch):
         self.arrivals: dict[Hashable, Arrival] = {}
         # Successors with their probabilities, of each action of each state (None: the opening).
         self.rows: dict[Hashable, dict[int, dict[Hashable, float]]] = {}
-        self.last_news = 0  # number of states when something new was last seen
+        self.last_news = 0  # number of states when a new page was last seen
 
     def is_over(self) -> bool:
-        """Stop if most states brought nothing new, unless a condition must be checked in all.
+        """Stop if most states brought no new page, unless a condition must be checked in all.
 
         A small story is exact on a busy machine, too: its states are counted, not its time.
         """
@@ -93,13 +93,12 @@ class Search(StateSearch):
             self.arrivals[state] = arrival_of(self.game, self.game.look(state), state)
             self.origins[state] = None if before is None else (before, index, chance)
         origin = self.arrivals[before] if before is not None else None
-        size = self.evidence.size
         now = self.arrivals[state]
         is_new_page = self.evidence.arrive(origin, index, now, lambda: self._path(state))
         if (before, index) not in self.unlisted:
             row = self.rows.setdefault(before, {}).setdefault(index, {})
             row[state] = row.get(state, 0.0) + chance
-        if size != self.evidence.size:
+        if is_new_page:
             self.last_news = len(self.origins)
         return is_new_page
 

@@ -12,8 +12,8 @@ from storytest.twine.twine1.macros import Reader
 
 TWINE_2 = ("SugarCube", "Harlowe", "Snowman", "Chapbook")
 UNMISTAKABLE = patterns("unmistakable")
-SUGARCUBE_MACROS = frozenset(RECOGNITION["sugarcube_macros"].split())
 DIFFERENCES = patterns("differences")
+SUGARCUBE_MACROS = frozenset(RECOGNITION["sugarcube_macros"].split())
 INCLUDES = "StoryIncludes"
 
 

@@ -1,11 +1,10 @@
 """Readers of stories: Twee (versions 1 and 3), published Twine pages (1 and 2), folders of Twee."""
 
-import codecs
 import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from storytest.twine.story import Passage, Story, build_story, check_passage_name, unescape_html
@@ -152,6 +151,7 @@ ATTRIBUTE = re.compile(
     r"""[\s/]*(?:"|'|=)*([^\s=>"'/]+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?"""
 )
 TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+OBFUSCATED = re.compile(r"obfuscate\s*:\s*(?:rot13|swap)", re.I)
 # Twine 1's notation of line breaks, tabs and backslashes.
 ESCAPES = {"\\n": "\n", "\\t": "\t", "\\s": "\\", "\\\\": "\\"}
 
@@ -191,17 +191,14 @@ def _read_twine_2(text: str, position: int, source: str) -> Story:
 
 def _read_twine_1(text: str, position: int, source: str) -> Story:
     elements = [e for e in _elements(text, "div", position, len(text)) if "tiddler" in e[0]]
-    settings = (body for attributes, body, _ in elements if attributes["tiddler"] == SETTINGS)
-    decipher = _cipher(_unescape(next(settings, "")).lower())
     passages = []
     for attributes, source_text, line in elements:
         name = attributes["tiddler"]
         tags = attributes.get("tags", "")
         body = _unescape(source_text)
-        if name != SETTINGS and "Twine.image" not in tags:
-            name = decipher(name)
-            tags = decipher(tags)
-            body = decipher(body)
+        if name == SETTINGS and OBFUSCATED.search(body):
+            cure = "publish it again without this setting"
+            raise InputError(f"{source}: the story is obfuscated; {cure}")
         if name != "StoryIncludes":  # publishing has included them already
             on_one_line = "\n" not in source_text
             point = _point(attributes.get("twine-position", ""))
@@ -237,21 +234,6 @@ def _attributes(text: str, position: int) -> tuple[dict[str, str], int]:
         position = match.end()
     close = text.find(">", position)
     return attributes, close + 1 if close >= 0 else len(text)
-
-
-def _cipher(settings: str) -> Callable[[str], str]:
-    """The function that undoes Twine 1's obfuscation: ROT13, or letters swapped in pairs."""
-    options = dict(re.findall(r"^[^\S\n]*(\w+)[^\S\n]*:[^\S\n]*(\S+)", settings, re.M))
-    kind = options.get("obfuscate", "off")
-    if kind == "rot13":
-        return lambda text: codecs.decode(text, "rot13")
-    key = dict.fromkeys(options.get("obfuscatekey", "")) if kind == "swap" else {}
-    letters = [c for c in key if c.isascii() and c not in ':\\"n0']
-    table: dict[str, str] = {}
-    for one, two in zip(letters[::2], letters[1::2], strict=False):
-        table |= {one: two, two: one, one.upper(): two.upper(), two.upper(): one.upper()}
-    numbers = {ord(letter): other for letter, other in table.items()}
-    return lambda text: text.translate(numbers)
 
 
 def _unescape(text: str) -> str:

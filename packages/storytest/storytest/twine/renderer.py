@@ -1,4 +1,4 @@
-"""Memoised rendering of pages, and the state of an episode.
+"""Memoised rendering of pages.
 
 A rendering is a path: read one cell, draw one outcome, read another cell, and so on to a scene.
 The paths of one move form a tree, so a move that was rendered before with the same answers costs a
@@ -52,16 +52,14 @@ class Move:
 
     target: str
     setter: Expression | None = None
-    mark: str | None = None
-    back: int | None = None
     opening: bool = False  # the first page of an episode
     # The root of the tree is under None, like the answer to a question.
     cache: dict[Value, Scene | Question] = field(default_factory=dict)
 
 
 def key_of(value: Value) -> Value:
-    """A key that distinguishes true from 1 and [true] from [1], which Python does not."""
-    return f"\0{value!r}" if isinstance(value, (bool, tuple)) else value
+    """A key that distinguishes true from 1, which Python does not."""
+    return f"\0{value!r}" if isinstance(value, bool) else value
 
 
 class Renderer:
@@ -87,7 +85,7 @@ class Renderer:
             answer: Value
             if subject.__class__ is str:
                 answer = cells.get(subject, 0)
-                if answer.__class__ is bool or answer.__class__ is tuple:
+                if answer.__class__ is bool:
                     answer = key_of(answer)
             else:
                 answer = draw(subject)  # type: ignore[arg-type]
@@ -137,9 +135,9 @@ class Renderer:
 
     def _move(self, link: Link) -> Move:
         source, setter = link.setter or (None, None)
-        key = (link.target, source, link.mark, link.back)
+        key = (link.target, source)
         if key not in self._moves:
-            self._moves[key] = Move(link.target, setter, link.mark, link.back)
+            self._moves[key] = Move(link.target, setter)
         return self._moves[key]
 
     def _store(self, move: Move, page: Page, scene: Scene) -> None:
@@ -158,54 +156,12 @@ class Renderer:
         answers[last] = scene
 
 
-@dataclass(slots=True)
-class Journey:
-    """The state of an episode: the cells, and for <<back>> earlier moves with the cells before."""
-
-    cells: dict[str, Value] = field(default_factory=dict)
-    history: list[tuple[Move, dict[str, Value]]] = field(default_factory=list)
-
-    def copy(self) -> "Journey":
-        return Journey(dict(self.cells), list(self.history))
-
-    def after(self, scene: Scene) -> "Journey":
-        return Journey({**self.cells, **scene.writes}, self.history) if scene.writes else self
-
-    def follow(self, move: Move, tracked: set[str]) -> Move:
-        """Update the engine's cells before rendering. A move back becomes the earlier move."""
-        cells = self.cells
-        if move.back is not None:
-            move = self._go_back(move, move.back)
-        elif "history" in tracked:
-            if self.history:
-                cells["moved"] = True
-            self.history.append((move, dict(cells)))
-        if move.mark:
-            cells[move.mark] = True
-        for cell in ("turns", f"visited {move.target}"):
-            if cell.split(" ")[0] in tracked:
-                count = cells.get(cell, 0)
-                cells[cell] = count + 1 if isinstance(count, int) else 1
-        if "last" in tracked or "previous" in tracked:
-            here = cells.get("here")
-            if here is not None:
-                cells["last"] = here
-            if here is not None and here != move.target:
-                cells["previous"] = here
-            cells["here"] = move.target
-        return move
-
-    def _go_back(self, move: Move, steps: int) -> Move:
-        newest = len(self.history) - 1
-        if move.target:
-            targets = [earlier.target for earlier, _ in self.history[:-1]]
-            is_known = move.target in targets
-            steps = targets[::-1].index(move.target) + 1 if is_known else 1
-        del self.history[newest + 1 - min(steps, newest) :]
-        earlier, before = self.history[-1]
-        self.cells.clear()
-        self.cells.update(before)
-        return earlier
+def count_visit(move: Move, cells: dict[str, Value], tracked: set[str]) -> None:
+    """Update the engine's cells before a move is rendered."""
+    for cell in ("turns", f"visited {move.target}"):
+        if cell.split(" ")[0] in tracked:
+            count = cells.get(cell, 0)
+            cells[cell] = count + 1 if isinstance(count, int) else 1
 
 
 def cells_key(cells: Mapping[str, Value]) -> Hashable:

@@ -63,7 +63,7 @@ class Facts:
 
     read: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
-    tracked: set[str] = field(default_factory=set)  # engine state: visited, turns, previous …
+    tracked: set[str] = field(default_factory=set)  # engine state: visited, turns
     chance: bool = False
     prompts: set[str] = field(default_factory=set)  # variables that the player fills in
 
@@ -139,8 +139,6 @@ class Link:
     label: str
     target: str
     setter: tuple[str, Expression] | None = None  # its source, and its effect when taken
-    mark: str | None = None  # a cell that becomes true when taken
-    back: int | None = None  # the number of pages to go back, variables included
 
 
 # --- the page
@@ -151,7 +149,7 @@ class Page:
     """A page during rendering, and the state that it reads and writes.
 
     State consists of cells: `$name` is a variable, other names belong to the engine (`visited …`,
-    `turns`, `clicked …`). `trail` records every cell read and every random draw: two renderings
+    `turns`). `trail` records every cell read and every random draw: two renderings
     with the same trail are the same page.
     """
 
@@ -165,7 +163,6 @@ class Page:
     writes: dict[str, Value] = field(default_factory=dict)
     pieces: list[str | Link] = field(default_factory=list)
     passages: list[str] = field(default_factory=list)  # on this page, displayed ones included
-    parameters: tuple[Value, ...] = ()
     depth: int = 0
     length: int = 0
     _cache: dict[str, Value] = field(default_factory=dict)
@@ -198,7 +195,7 @@ class Page:
             raise InputError(f"{what}; look for a <<display>> or a variable that grows")
         self.pieces.append(text)
 
-    def display(self, name: str, parameters: tuple[Value, ...] = ()) -> None:
+    def display(self, name: str) -> None:
         limits = self.limits
         if self.depth >= limits.nested or len(self.passages) >= limits.displays:
             chain = " → ".join(f'"{passage}"' for passage in (*self.passages[-3:], name))
@@ -206,10 +203,7 @@ class Page:
             cure = "a <<display>> that leads back to itself needs an <<if>> that stops it"
             raise InputError(f"{what}; {cure}")
         self.passages.append(name)
-        outer = self.parameters
-        self.parameters = parameters
         self.run_nested(self.script[name])
-        self.parameters = outer
 
     def run_nested(self, node: Node) -> None:
         """Run a node inside another, with a limit on the depth of Python's stack."""

@@ -15,12 +15,11 @@ from operator import itemgetter
 from typing import Any
 
 from storytest.authored import NATIVE, Explorable, Position, Progress
-from storytest.twine.renderer import Journey, Move, Renderer, Scene, cells_key, key_of
+from storytest.twine.renderer import Move, Renderer, Scene, cells_key, count_visit, key_of
 from storytest.twine.rules import Rules
 from storytest.twine.script import Problem, Script
 from storytest.twine.values import Value
-from textgames.compiled.search import Face, States, TooLargeError, refusal
-from textgames.errors import InputError
+from textgames.compiled.search import Face, States, TooLargeError
 from textgames.game.contract import Observation
 
 Values = tuple[int, ...]  # ids of the values of the cells that matter
@@ -55,8 +54,7 @@ class _Ahead:
 class LiveCells:
     """The cells that matter before each move and on each face: the least fixed point."""
 
-    def __init__(self, tracked: set[str]) -> None:
-        self.tracked = tracked
+    def __init__(self) -> None:
         self.ahead: dict[Move, _Ahead] = {}
         self.moves: list[tuple[Move, ...]] = []  # of each face
         self.on_face: list[tuple[str, ...]] = []
@@ -82,7 +80,7 @@ class LiveCells:
             changed = False
             for move, ahead in self.ahead.items():
                 later = (faces[face] - written for face, written in ahead.leads)
-                matters = self._before(move, ahead.reads.union(*later))
+                matters = ahead.reads.union(*later)
                 changed |= not matters <= moves[move]
                 moves[move] |= matters
             for cells, face_moves in zip(faces, self.moves, strict=True):
@@ -91,15 +89,6 @@ class LiveCells:
             ahead.matters = tuple(sorted(moves[move]))
         self.on_face = [tuple(sorted(cells)) for cells in faces]
 
-    def _before(self, move: Move, matters: set[str]) -> set[str]:
-        """What matters before `Journey.follow`, given what matters after it."""
-        before = matters - {move.mark or ""}
-        if "last" in self.tracked or "previous" in self.tracked:
-            before.discard("here")
-            if not before.isdisjoint(("last", "previous")):
-                before.add("here")
-        return before
-
 
 # --- search of the states
 
@@ -107,7 +96,7 @@ class LiveCells:
 def reachable_states(
     renderer: Renderer, limit: int, memory: int, progress: Progress | None = None
 ) -> States:
-    """All states of a story without <<back>>. Row 0 is the opening.
+    """All states of a story. Row 0 is the opening.
 
     Raises:
         TooLargeError: more than `limit` states, or about `memory` bytes.
@@ -129,7 +118,8 @@ class _StateSearch:
         self.limit = limit
         self.memory = memory
         self.progress = progress
-        self.live = LiveCells(renderer.script.facts.tracked)
+        self.live = LiveCells()
+        self.tracked = renderer.script.facts.tracked
         self.values: list[Value] = [0]  # by id; a cell that was never set is 0
         self._ids: dict[Value, int] = {0: 0}
         self.faces: list[Scene] = []
@@ -194,16 +184,15 @@ class _StateSearch:
 
     def _add_row(self, move: Move, values: Values) -> None:
         matters = self.live.ahead[move].matters
-        journey = Journey({cell: self.values[i] for cell, i in zip(matters, values, strict=True)})
-        target = journey.follow(move, self.live.tracked)
-        # Counters that the journey increased from a value that was not stored are unknown.
-        sure = (*matters, move.mark, "here", "last", "previous")
-        cells = KnownCells({cell: value for cell, value in journey.cells.items() if cell in sure})
+        stored = {cell: self.values[i] for cell, i in zip(matters, values, strict=True)}
+        count_visit(move, stored, self.tracked)
+        # Counters that increased from a value that was not stored are unknown.
+        cells = KnownCells({cell: stored[cell] for cell in matters})
         outcomes: dict[int, float] = {}
         leads: list[tuple[int, frozenset[str]]] = []
         reads: Iterable[str] = ()
         try:
-            for probability, scene in self.renderer.outcomes(target, cells):
+            for probability, scene in self.renderer.outcomes(move, cells):
                 face, written = self._face(scene)
                 leads.append((face, written))
                 state = self._state(face, KnownCells({**cells, **scene.writes}))
@@ -289,23 +278,20 @@ def _projection(cells: tuple[str, ...], targets: tuple[str, ...]) -> Callable[[V
 
 # --- the game
 
-# All orders of up to 5 actions, so that a shuffle is one draw and views can be cached.
+# All orders of up to 5 actions, so that a shuffle is one draw.
 ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
-
-View = tuple[Observation, tuple[Move, ...]]
 
 
 class StoryState:
     """A scene and every variable. Players cannot distinguish equal states."""
 
-    def __init__(self, scene: Scene, journey: Journey) -> None:
+    def __init__(self, scene: Scene, cells: Mapping[str, Value]) -> None:
         self.scene = scene
-        self.journey = journey
+        self.cells = cells
 
     @cached_property
     def key(self) -> Hashable:
-        history = tuple((move, cells_key(cells)) for move, cells in self.journey.history)
-        return self.scene.key, cells_key(self.journey.cells), history
+        return self.scene.key, cells_key(self.cells)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StoryState) and self.key == other.key
@@ -326,19 +312,18 @@ class TwineGame(Explorable):
         self.links = script.links
         self.asked = script.facts.prompts
         self.scene: Scene | None = None
-        self._journey = Journey()
+        self._cells: dict[str, Value] = {}
         self._tracked = script.facts.tracked
-        self._views: dict[tuple[Scene, int], View] = {}
 
     def another(self) -> "TwineGame":
         twin = super().another()
         twin.scene = None
-        twin._journey = Journey()
+        twin._cells = {}
         return twin
 
     @property
     def state(self) -> StoryState | None:
-        return StoryState(self.scene, self._journey.copy()) if self.scene is not None else None
+        return StoryState(self.scene, dict(self._cells)) if self.scene is not None else None
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -346,59 +331,44 @@ class TwineGame(Explorable):
 
     @property
     def edition(self) -> str:
-        """What changes the texts of the game but not its fingerprint."""
-        paraphrases = sorted(self.paraphrases.items())
-        return repr((paraphrases, sorted(self.script.answers.items()), self.script.lenient))
+        return f"{super().edition} {self.script.lenient}"
 
     # --- playing
 
     def _open(self) -> Observation:
-        self._journey = Journey()
+        self._cells = {}
         return self._take(self.renderer.opening)
 
     def _take(self, move: Move) -> Observation:
-        journey = self._journey
-        if self._tracked or move.mark:
-            move = journey.follow(move, self._tracked)
+        cells = self._cells
+        if self._tracked:
+            count_visit(move, cells, self._tracked)
         draw = self._random.random
-        self.scene = scene = self.renderer.render(
-            move, journey.cells, lambda count: int(draw() * count)
-        )
+        self.scene = scene = self.renderer.render(move, cells, lambda count: int(draw() * count))
         if scene.writes:
-            journey.cells.update(scene.writes)
+            cells.update(scene.writes)
         count = len(scene.moves)
         if count < len(ORDERS):
             orders = ORDERS[count]
-            order = int(draw() * len(orders)) if self.shuffle and count > 1 else 0
-            view = self._views.get((scene, order))
-            if view is None:
-                if len(self._views) > self.script.limits.views:
-                    self._views.clear()
-                view = self._views[scene, order] = self._view(scene, orders[order])
+            number = int(draw() * len(orders)) if self.shuffle and count > 1 else 0
+            order: Sequence[int] = orders[number]
         else:
-            view = self._view(scene, self._random_order(count))
-        observation, self._options = view
-        return observation
+            order = self._random_order(count)
+        face = scene.face
+        self._options = tuple(scene.moves[i] for i in order)
+        return Observation(face.text, tuple(face.actions[i] for i in order), face.reward)
 
     def set_variables(self, values: Mapping[str, Value]) -> Observation:
         """Show the current passage again, with other values of variables."""
         if self.scene is None:
             raise RuntimeError("the episode has not started; call reset()")
-        self._journey.cells.update(values)
+        self._cells.update(values)
         return self._take(Move(self.scene.face.passage))
-
-    def _view(self, scene: Scene, order: Sequence[int]) -> View:
-        face = scene.face
-        actions = tuple(face.actions[i] for i in order)
-        observation = Observation(face.text, actions, face.reward)
-        return observation, tuple(scene.moves[i] for i in order)
 
     # --- for authors, and for compiling
 
     def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
         """The states of the story, and their number if every variable counted."""
-        if "history" in self._tracked:
-            raise refusal(self, "its <<back>> makes every path to a page a separate state")
         raw = self.explore(min(limit, 50_000), progress)  # first: the search learns from it
         states = reachable_states(self.renderer, limit, memory, progress)
         states.raw_states = len(raw.visited)
@@ -409,41 +379,27 @@ class TwineGame(Explorable):
         return state.scene.face
 
     def key_of(self, state: Any) -> Hashable:
-        """The key of a state without what <<back>> may return to."""
+        """The key of a state without its reward."""
         scene = state.scene
-        return (scene.face.text, scene.moves, scene.rule, cells_key(state.journey.cells))
+        return (scene.face.text, scene.moves, scene.rule, cells_key(state.cells))
 
     def opening(self) -> Iterator[tuple[float, StoryState]]:
-        return self._outcomes(self.renderer.opening, Journey())
+        return self._outcomes(self.renderer.opening, {})
 
     def outcomes(self, state: StoryState, index: int) -> Iterator[tuple[float, StoryState]]:
-        return self._outcomes(state.scene.moves[index], state.journey)
+        return self._outcomes(state.scene.moves[index], state.cells)
 
-    def _outcomes(self, move: Move, before: Journey) -> Iterator[tuple[float, StoryState]]:
-        journey = before
-        if self._tracked or move.mark:
-            journey = before.copy()
-            move = journey.follow(move, self._tracked)
-        for probability, scene in self.renderer.outcomes(move, journey.cells):
-            yield probability, StoryState(scene, journey.after(scene))
+    def _outcomes(
+        self, move: Move, before: Mapping[str, Value]
+    ) -> Iterator[tuple[float, StoryState]]:
+        if self._tracked:
+            cells = dict(before)
+            count_visit(move, cells, self._tracked)
+            before = cells
+        for probability, scene in self.renderer.outcomes(move, before):
+            after = {**before, **scene.writes} if scene.writes else before
+            yield probability, StoryState(scene, after)
 
     def position_at(self, state: StoryState) -> Position:
         scene = state.scene
-        return Position(scene.face.passage, scene.passages, state.journey.cells)
-
-    def note_empty_opening(self, most: int = 100) -> None:
-        """After lenient reading, add a problem if no opening page has text or actions."""
-        if not self.problems or len(self.story.pages) < 2:
-            return
-        try:
-            openings = itertools.islice(self.opening(), most)
-            scenes = [state.scene for _, state in openings]
-        except InputError:  # playing the story reports it
-            return
-        missing = [] if any(scene.face.text for scene in scenes) else ["without text"]
-        if not any(scene.moves for scene in scenes):
-            missing.append("without any action, so that no other passage can be reached")
-        if missing:
-            what = f"skipping unsupported code leaves the first page {' and '.join(missing)}"
-            start = self.story.passages[self.story.start]
-            self.script.problems.append(Problem(start.line, start.name, what))
+        return Position(scene.face.passage, scene.passages, state.cells)

@@ -1,9 +1,8 @@
-"""Values with JavaScript's semantics: numbers, strings, booleans, lists.
+"""Values with JavaScript's semantics: numbers, strings, booleans, and lists of an engine.
 
 All are immutable, so that a state can be a dictionary key.
 """
 
-import itertools
 import math
 import re
 from collections.abc import Callable
@@ -14,13 +13,12 @@ from textgames.errors import InputError
 
 Value = Union[int, float, str, bool, None, "tuple[Value, ...]"]
 
-MOST_CHARACTERS = 100_000  # of one string
 NAN = math.nan
 NUMBER = re.compile(r"[+-]?(?:Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)", re.A)
 
 
 class GrowthError(InputError):
-    """A string or list exceeds the limits."""
+    """A string exceeds the limit, or there are too many random draws."""
 
 
 def number(x: float) -> int | float:
@@ -122,25 +120,11 @@ def remainder(left: Value, right: Value) -> Value:
     return number(math.fmod(x, y))
 
 
-def check_size(value: Value, most_items: int = 10_000, deepest: int = 20) -> Value:
-    """The value, or raise `GrowthError` if it exceeds the limits.
-
-    Items of nested lists count, too.
-    """
-    items = 0
-    characters = 0
-    level: list[Value] = [value]
-    for _ in range(deepest + 1):
-        characters += sum(len(item) for item in level if isinstance(item, str))
-        lists = [item for item in level if isinstance(item, tuple)]
-        items += sum(map(len, lists))
-        if characters > MOST_CHARACTERS or items > most_items:
-            limits = f"{MOST_CHARACTERS:,} characters or {most_items:,} items"
-            raise GrowthError(f"a text or list of more than {limits}")
-        if not lists:
-            return value
-        level = list(itertools.chain.from_iterable(lists))
-    raise GrowthError(f"more than {deepest} nested lists")
+def check_size(text: str, most: int = 100_000) -> str:
+    """The text, or raise `GrowthError` if it is too long."""
+    if len(text) > most:
+        raise GrowthError(f"a text of more than {most:,} characters")
+    return text
 
 
 def _digits(value: float) -> str:

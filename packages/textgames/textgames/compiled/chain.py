@@ -25,6 +25,9 @@ class Budget:
     eliminated: int = 2_000  # the same without subtraction
 
 
+BUDGET = Budget()
+
+
 def uniform(graph: Compiled) -> Floats:
     """The probability of each slot under random play."""
     return (1.0 / np.maximum(graph.count, 1))[graph.slot_state]
@@ -43,10 +46,7 @@ def softmax_of_slots(graph: Compiled, q: Floats, scale: float = 1.0) -> Floats:
 class Chain:
     """Transitions between states with their probabilities, and the start distribution."""
 
-    def __init__(
-        self, graph: Compiled, probabilities: Floats, budget: Budget | None = None
-    ) -> None:
-        self.budget = budget or Budget()
+    def __init__(self, graph: Compiled, probabilities: Floats) -> None:
         states = graph.slot_state
         rows = graph.row
         if graph.slot_groups is not None:
@@ -82,7 +82,7 @@ class Chain:
             continues &= self.leads_to(self.ended)
         arrows = continues[self.origin]
         arguments = (self.start, self.origin[arrows], self.successor[arrows], self.chance[arrows])
-        return series(*arguments, steps, budget=self.budget)
+        return series(*arguments, steps)
 
     def value(
         self,
@@ -111,7 +111,7 @@ class Chain:
         immediate = chance * (pay + discount * np.where(continues, 0.0, worth))[successor]
         immediate = totals(origin, immediate, len(worth))
         arguments = (immediate, successor, origin, discount * chance, terms)
-        total = series(*arguments, backwards=True, budget=self.budget)
+        total = series(*arguments, backwards=True)
         return np.where(continues, total, worth)
 
     def _unpaid_forever(self, pay: Floats) -> Flags:
@@ -141,7 +141,6 @@ def series(
     terms: int | None = None,
     *,
     backwards: bool = False,
-    budget: Budget | None = None,
 ) -> Floats:
     """The sum of the series, where A maps weight · x[source] to target.
 
@@ -153,20 +152,18 @@ def series(
         terms: The number of terms. None sums all of them.
         backwards: Whether a step of the chain leads from target to source (values are carried
             back) instead of from source to target.
-        budget: When the equations are solved in place of the sum.
     """
-    budget = budget or Budget()
-    quick = budget.quick_terms if terms is None else min(terms, budget.quick_terms)
-    total, converged = _sum(first, source, target, weight, quick, budget.precision)
+    quick = BUDGET.quick_terms if terms is None else min(terms, BUDGET.quick_terms)
+    total, converged = _sum(first, source, target, weight, quick)
     if converged:
         return total
-    if terms is not None and terms < budget.terms:
-        return _sum(first, source, target, weight, terms, budget.precision)[0]
-    return solve_by_components(first, source, target, weight, backwards=backwards, budget=budget)
+    if terms is not None and terms < BUDGET.terms:
+        return _sum(first, source, target, weight, terms)[0]
+    return solve_by_components(first, source, target, weight, backwards=backwards)
 
 
 def _sum(
-    first: Floats, source: Ints, target: Ints, weight: Floats, terms: int, precision: float
+    first: Floats, source: Ints, target: Ints, weight: Floats, terms: int
 ) -> tuple[Floats, bool]:
     """The sum of the terms, and whether it has converged."""
     window = 16  # terms over which the rate of convergence is measured
@@ -182,23 +179,16 @@ def _sum(
                 return total, True
             if largest < earlier:
                 rest = window * largest / (1 - largest / earlier)
-                if rest < precision * np.abs(total).max():
+                if rest < BUDGET.precision * np.abs(total).max():
                     return total, True
             earlier = largest
     return total, False
 
 
 def solve_by_components(
-    first: Floats,
-    source: Ints,
-    target: Ints,
-    weight: Floats,
-    *,
-    backwards: bool = False,
-    budget: Budget | None = None,
+    first: Floats, source: Ints, target: Ints, weight: Floats, *, backwards: bool = False
 ) -> Floats:
     """Solve the equations, one strongly connected component after another."""
-    budget = budget or Budget()
     component = strong_components(len(first), source, target)
     across = component[source] != component[target]
     origin = target if backwards else source
@@ -223,23 +213,16 @@ def solve_by_components(
             local_source = np.searchsorted(members, tails[inside])
             matrix = local_source, local_target, weights[inside]
             total[members] = _solve_component(
-                total[members], *matrix, leaving[members], backwards=backwards, budget=budget
+                total[members], *matrix, leaving[members], backwards=backwards
             )
     return total
 
 
 def _solve_component(
-    first: Floats,
-    source: Ints,
-    target: Ints,
-    weight: Floats,
-    leaving: Floats,
-    *,
-    backwards: bool,
-    budget: Budget,
+    first: Floats, source: Ints, target: Ints, weight: Floats, leaving: Floats, *, backwards: bool
 ) -> Floats:
-    if len(first) > budget.solved:
-        return _sum(first, source, target, weight, budget.terms, budget.precision)[0]
+    if len(first) > BUDGET.solved:
+        return _sum(first, source, target, weight, BUDGET.terms)[0]
     matrix = np.zeros((len(first), len(first)))
     np.add.at(matrix, (target, source), weight)
     try:
@@ -250,7 +233,7 @@ def _solve_component(
     grows = np.abs(solution).max() >= 1e9 * np.abs(first).max()
     if not grows or not leaving.any():
         return solution
-    if len(first) > budget.eliminated:
+    if len(first) > BUDGET.eliminated:
         raise InputError(
             f"play hardly ever leaves a loop of {len(first):,} states, so its exact score exceeds "
             "floating-point precision; sample it, or use a smaller α"

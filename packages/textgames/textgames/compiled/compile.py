@@ -12,8 +12,6 @@ import itertools
 import json
 import logging
 import math
-import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache as memoise
@@ -36,10 +34,6 @@ MOST_STATES = 50_000  # states of a game that is compiled although nobody asked 
 MEMORY = 2_000  # MB
 METHODS = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
 
-UNREADABLE = (
-    *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
-    *(NotImplementedError, zipfile.BadZipFile, zlib.error),
-)
 CODE = ("game", "compiled", "stories", "worlds", "suites")  # packages that results depend on
 TABLES = "tables"  # everything that is not an array, as JSON
 
@@ -119,7 +113,7 @@ def _search_once(
     if path is None or seconds is None:
         return _search(game, limit, memory, progress)
     record = path.with_suffix(f".{limit}-{memory}.refused.json")
-    with contextlib.suppress(*UNREADABLE):
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         refused = json.loads(record.read_text(encoding="utf-8"))
         if float(refused["seconds"]) >= seconds:
             raise InputError(str(refused["why"]))
@@ -193,7 +187,7 @@ def _load(path: Path, shuffle: bool) -> Compiled | None:
             values["endings"] = tuple(EndingId(*ending) for ending in values["endings"])
             values |= {key: file[key] for key in file.files if key != TABLES}
         return Compiled(**values, shuffle=shuffle)
-    except UNREADABLE as error:
+    except Exception as error:  # whatever NumPy raises for a damaged file
         log.warning("%s: not a compiled game (%s); compiling again", path, type(error).__name__)
         return None
 

@@ -1,8 +1,7 @@
 """Base classes of the diagnostics: small text games whose best and random scores are exact.
 
-A game lists the outcomes of each action as (probability, state, reward). Playing draws one of them;
-`optimum` and `random_score` are solved from the same list. The text of a page may be random: it
-has no influence on what follows.
+A game lists the outcomes of each action as (probability, state, reward). Playing draws one of them.
+The text of a page may be random: it has no influence on what follows.
 """
 
 import random
@@ -15,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from textgames.compiled.oracle import solve_game
 from textgames.game.contract import THE_END, Observation, Outcomes, SeededGame
 
 END = "end"  # the state after the last page
@@ -81,9 +81,10 @@ class Diagnostic(SeededGame):
         """Expected return of an episode of random play."""
         return self._scores[1]
 
-    @cached_property
+    @property
+    @abstractmethod
     def _scores(self) -> tuple[float, float]:
-        return solve(self)
+        """The expected returns of the best and of random play, within the step limit."""
 
     def _open(self) -> Observation:
         return self._show(self._draw(self.starts()))
@@ -106,6 +107,11 @@ class FiniteDiagnostic(Diagnostic):
     def outcomes(self, state: tuple[Any, float], index: int) -> Outcomes:
         results = self.results(state[0], index)
         return [(p, (successor, reward)) for p, successor, reward in results]
+
+    @cached_property
+    def _scores(self) -> tuple[float, float]:
+        solved = solve_game(self.another())
+        return solved.best, solved.random
 
 
 class Questions(Diagnostic):
@@ -163,36 +169,6 @@ class Questions(Diagnostic):
         best = np.mean([max(each) for each in pays])
         mean = np.mean([np.mean(each) for each in pays])
         return self.pages * float(best), self.pages * float(mean)
-
-
-def solve(game: Diagnostic) -> tuple[float, float]:
-    """The expected returns of the best and of random play, within the step limit."""
-    game = game.another()  # random texts leave the player's generator as it is
-    starts = [(p, state) for p, state, _ in game.starts()]
-    number: dict[Hashable, int] = {state: i for i, (_, state) in enumerate(starts)}
-    first_slot = [0]
-    slots: list[Sequence[Result]] = []
-    for state in (queue := list(number)):
-        count = 0 if state == END else len(game.page(state)[1])
-        slots += [list(game.results(state, i)) for i in range(count)] or [[(1.0, END, 0.0)]]
-        first_slot.append(len(slots))
-        for _, successor, _ in (result for slot in slots[first_slot[-2] :] for result in slot):
-            if successor not in number:
-                number[successor] = len(queue)
-                queue.append(successor)
-    first_result = np.cumsum([0, *map(len, slots)])[:-1]
-    target = np.array([number[state] for slot in slots for _, state, _ in slot])
-    chance = np.array([p for slot in slots for p, _, _ in slot])
-    reward = np.array([r for slot in slots for _, _, r in slot])
-    counts = np.diff(first_slot)
-    best = mean = np.zeros(len(queue))
-    for _ in range(game.max_steps):
-        q = np.add.reduceat(chance * (reward + best[target]), first_result)
-        best = np.maximum.reduceat(q, first_slot[:-1])
-        q = np.add.reduceat(chance * (reward + mean[target]), first_result)
-        mean = np.add.reduceat(q, first_slot[:-1]) / counts
-    weights = np.array([p for p, _ in starts])
-    return float(weights @ best[: len(starts)]), float(weights @ mean[: len(starts)])
 
 
 @cache

@@ -118,12 +118,10 @@ class GymnasiumGame:
     def _available(self, info: Mapping[str, Any]) -> tuple[tuple[str, ...], Sequence[int]]:
         """Return the actions that `info` allows, and their numbers in the environment."""
         commands = _words(info.get(COMMANDS), self.name)
-        fixed = self._fixed
-        if not fixed:
-            if COMMANDS not in info and not self.stopped:
-                cure = 'pass its actions, GymnasiumGame(env, actions=["…", "…"])'
-                raise InputError(f'{self.name}: the environment has no info["{COMMANDS}"]; {cure}')
-            return commands, range(len(commands))
+        fixed = self._fixed or commands
+        if not self._fixed and COMMANDS not in info and not self.stopped:
+            cure = 'pass its actions, GymnasiumGame(env, actions=["…", "…"])'
+            raise InputError(f'{self.name}: the environment has no info["{COMMANDS}"]; {cure}')
         mask = info.get("action_mask")
         numbers: Sequence[int] = range(len(fixed))
         if mask is not None and len(mask) == len(fixed):

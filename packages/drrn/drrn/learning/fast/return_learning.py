@@ -209,26 +209,21 @@ class Tower:
 
 
 class FusedAdam:
-    """The steps of `Adam` in one operation, while all replicas have made the same number."""
+    """The steps of `Adam` in one operation, for replicas that have made the same number."""
 
     def __init__(self, adam: Adam) -> None:
         tables = {f"table {name}": table.weight for name, table in adam.model.tables.items()}
         self.rate = adam.learning_rate
         self.weights = {**adam.model.weights, **tables}
         self.m, self.v, self.counts = adam.moments(self.weights)
-        numbers = {number for count in self.counts for number in count.flatten().tolist()}
-        self.applies = len(numbers) == 1
-        self.steps = [torch.tensor(min(numbers), device=adam.model.device) for _ in self.counts]
+        self.applies = all(bool((count == count[0]).all()) for count in self.counts)
 
     def move(self, gradients: Gradients) -> None:
-        weights = list(self.weights.values())
         ordered = [gradients[name] for name in self.weights]
-        fused_adam(self.rate, weights, ordered, self.m, self.v, self.steps)
-
-    def settle(self) -> None:
-        """Store the number of steps in the optimiser."""
-        for count, steps in zip(self.counts, self.steps, strict=True):
-            count.fill_(float(steps))
+        steps = [count[0, 0, 0] for count in self.counts]
+        fused_adam(self.rate, list(self.weights.values()), ordered, self.m, self.v, steps)
+        for count in self.counts:
+            count.fill_(float(count[0, 0, 0]))
 
 
 class FastReturnLearning(ReturnLearning):
@@ -252,17 +247,12 @@ class FastReturnLearning(ReturnLearning):
         action_rows = actions.rows(fits.pages.actions[..., 0])
         targets = torch.from_numpy(fits.targets).to(model.device)
         state_noise, action_noise = noise_of(self.settings)
-        try:
-            for k in range(len(fits.targets)):
-                states.add_noise(state_noise, generators)
-                actions.add_noise(action_noise, generators)
-                optimiser.move(
-                    gradients(states, actions, state_rows[k], action_rows[k], targets[k])
-                )
-                if self.average:
-                    self.average.follow()
-        finally:
-            optimiser.settle()
+        for k in range(len(fits.targets)):
+            states.add_noise(state_noise, generators)
+            actions.add_noise(action_noise, generators)
+            optimiser.move(gradients(states, actions, state_rows[k], action_rows[k], targets[k]))
+            if self.average:
+                self.average.follow()
         pairs = rows_of(states, state_rows[-1]) * rows_of(actions, action_rows[-1])
         errors = targets[-1] - pairs.sum(1).view(targets[-1].shape)
         self.last_errors = (errors, fits.weights[-1])

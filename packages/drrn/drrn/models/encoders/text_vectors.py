@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from drrn.models.word_table import bag_sums
 from drrn.sentences import SentenceVectors
@@ -22,8 +23,6 @@ from textgames.errors import InputError
 
 class GivenVectors:
     """Fixed vectors of texts, cached while their lexicon exists. Subclasses define `compute`."""
-
-    most_texts = 16_384  # a lexicon of more texts is not cached whole: each batch is computed
 
     def __init__(self, dimensions: int, scale: float) -> None:
         """Every text's vector has `dimensions` numbers and the length `scale`."""
@@ -54,23 +53,16 @@ class GivenVectors:
                 noisy = scaled(vectors[:-1] / self.scale + torch.from_numpy(texts.blur), self.scale)
                 vectors[:-1] = torch.where(vectors[:-1].norm(dim=1, keepdim=True) > 0, noisy, 0.0)
             return vectors, np.where(ids < 0, len(whole_ids), ids)
-        if len(texts) <= self.most_texts:
-            return self._table(texts), ids + 1
-        unique, index = np.unique(ids, return_inverse=True)
-        some = unique[unique >= 0]
-        padded = torch.cat([torch.zeros(1, self.dimensions), self.compute(texts, some)])
-        return padded, index.reshape(ids.shape) + (len(some) == len(unique))
+        return self._table(texts), ids + 1
 
     def _table(self, texts: Lexicon) -> Tensor:
         generation, count, table = self._tables.get(texts, (-1, 0, torch.empty(0)))
         if generation != texts.generation:
             count = 0
             table = torch.zeros(1, self.dimensions)
+        if len(texts) >= len(table):
+            table = functional.pad(table, (0, 0, 0, len(texts)))
         if count < len(texts):
-            if len(texts) >= len(table):
-                larger = torch.zeros(max(len(texts) + 1, 2 * len(table)), self.dimensions)
-                larger[: count + 1] = table[: count + 1]
-                table = larger
             table[count + 1 : len(texts) + 1] = self.compute(texts, np.arange(count, len(texts)))
         self._tables[texts] = (texts.generation, len(texts), table)
         return table
@@ -87,12 +79,10 @@ class TextVectors(GivenVectors):
     def __init__(self, words: WordVectors, scale: float = 5.0) -> None:
         super().__init__(words.dimensions, scale)
         self.words = words
-        # the vocabulary's list (another list numbers words differently), and a row of each word
-        self._words: WeakKeyDictionary[Vocabulary, tuple[list[str], Tensor]] = WeakKeyDictionary()
 
     def check_known(self, vocabulary: Vocabulary, owner: str = "game") -> None:
         """Raise InputError if the file has none of the words."""
-        if len(vocabulary) and not self._word_rows(vocabulary).any():
+        if len(vocabulary) and not self.words.weighted(vocabulary.spelled).any():
             some = ", ".join(vocabulary.spelled[:3])
             raise InputError(
                 f"{self.words.path}: contains none of the {len(vocabulary)} words of the {owner} "
@@ -100,13 +90,14 @@ class TextVectors(GivenVectors):
             )
 
     def compute(self, texts: Lexicon, ids: Ids) -> Tensor:
-        word_rows = self._word_rows(texts.vocabulary)
-        if len(texts.vocabulary) >= 10:  # a file with none of them is of another language
-            self.check_known(texts.vocabulary)
         lengths = texts.lengths(ids)
-        members = texts.words_of(ids)
+        words, members = np.unique(texts.words_of(ids), return_inverse=True)
+        rows = self.words.weighted([texts.vocabulary.spelled[word] for word in words])
         starts = np.cumsum(lengths) - lengths
-        sums = bag_sums(word_rows, members, starts, np.ones(len(members), np.float32))
+        counts = np.ones(len(members), np.float32)
+        sums = bag_sums(torch.from_numpy(rows), members, starts, counts)
+        if not rows.any() and len(texts.vocabulary) >= 10:  # perhaps a file of another language
+            self.check_known(texts.vocabulary)
         for at, text in enumerate(ids.tolist() if texts.unknown else ()):
             if text in texts.unknown:
                 sums[at] += torch.from_numpy(self.words.weighted(texts.unknown[text]).sum(axis=0))
@@ -115,20 +106,10 @@ class TextVectors(GivenVectors):
             sums -= torch.outer(sums @ common, common)
         return scaled(sums, self.scale)
 
-    def _word_rows(self, vocabulary: Vocabulary) -> Tensor:
-        spelled, rows = self._words.get(vocabulary, (None, torch.empty(0)))
-        if spelled is not vocabulary.spelled:
-            rows = torch.zeros(0, self.dimensions)
-        if new := vocabulary.spelled[len(rows) :]:
-            rows = torch.cat([rows, torch.from_numpy(self.words.weighted(new))])
-        self._words[vocabulary] = (vocabulary.spelled, rows)
-        return rows
-
 
 class SentenceTexts(GivenVectors):
     """What a function returns for whole texts. It is called once for each text."""
 
-    most_texts = 2**62  # to call the function again would cost more than memory
     most_recent = 50_000  # cached vectors, in addition to those of lexicons in use
 
     def __init__(self, function: SentenceVectors, scale: float = 1.0) -> None:

@@ -18,7 +18,7 @@ TOKEN = re.compile(
       | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
       | (?P<variable>\$[A-Za-z_\u00c0-\u0171][\w\u00c0-\u0171]*|\$\d+[A-Za-z_]\w*)
       | (?P<name>Math\.\w+|[A-Za-z_]\w*)
-      | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|[-+*/%<>=!?:;,.()\[\]])
+      | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|[-+*/%<>=!?:;,()])
       | (?P<unknown>\S)""",
     re.X,
 )
@@ -44,15 +44,6 @@ def parse(
     `facts` gets the variables and functions that they use. `answers` are to `prompt`, by variable.
     """
     return _Parser(source, facts, answers or {}, limits).statements()
-
-
-def parse_parameters(source: str, facts: Facts) -> list[Expression]:
-    """Parse expressions separated by blanks, as in the short form of <<display>>."""
-    parser = _Parser(source, facts, {}, LIMITS)
-    expressions = []
-    while parser.sign:
-        expressions.append(parser.unary())
-    return expressions
 
 
 def _tokens(source: str, longest: int) -> list[tuple[str, str]]:
@@ -188,12 +179,6 @@ class _Parser:
         expression = self._primary()
         if variable and (sign := self.accept("++", "--")):
             return self._step(sign, variable)
-        members = 0
-        while sign := self.accept(".", "["):
-            members += 1
-            if members > self.limits.operators:
-                raise ExpressionError(f"more than {self.limits.operators} members in a row")
-            expression = self._index(expression) if sign == "[" else self._member(expression)
         return expression
 
     def _primary(self) -> Expression:
@@ -211,12 +196,9 @@ class _Parser:
             expression = self.assignment()
             self.expect(")")
             return expression
-        if text == "[":
-            items = self._arguments("]")
-            return lambda page: js.check_size(tuple(item(page) for item in items))
         raise ExpressionError(f"did not expect {text!r}")
 
-    # --- names and members
+    # --- names
 
     def _variable(self, variable: str) -> Expression:
         self.facts.read.add(variable[1:])
@@ -227,14 +209,14 @@ class _Parser:
             if name in CONSTANTS:
                 return _constant(CONSTANTS[name])
             raise ExpressionError(f"unknown name {name!r}")
-        arguments = self._arguments(")")
+        arguments = self._arguments()
         if name == "prompt":
             return self._prompt(arguments)
         if name not in FUNCTIONS:
             hint = ": write random(1, 6) or either(…)" if name == "Math.random" else ""
             raise ExpressionError(f"the function {name}() is not supported{hint}")
         if name in TRACKED:
-            self.facts.tracked.add(TRACKED[name])
+            self.facts.tracked.add(name)
         self.facts.chance |= name in ("random", "either")
         function = FUNCTIONS[name]
         return lambda page: function(page, [argument(page) for argument in arguments])
@@ -246,32 +228,11 @@ class _Parser:
             return _constant(self.answers[self.target])
         return arguments[1] if len(arguments) > 1 else _constant(DEFAULT_ANSWER)
 
-    def _member(self, owner: Expression) -> Expression:
-        name = self.next()
-        if name != "length":
-            raise ExpressionError(f"the member .{name} is not supported")
-        return lambda page: _length(owner(page))
-
-    def _index(self, owner: Expression) -> Expression:
-        index = self.assignment()
-        self.expect("]")
-        if self.sign in ASSIGNMENTS:
-            raise ExpressionError("setting one item of a list is not supported")
-
-        def item(page: Page) -> Value:
-            value = owner(page)
-            at = js.numeric(index(page))
-            if isinstance(value, (str, tuple)) and isinstance(at, int) and 0 <= at < len(value):
-                return value[at]
-            return None
-
-        return item
-
-    def _arguments(self, closing: str) -> list[Expression]:
+    def _arguments(self) -> list[Expression]:
         arguments: list[Expression] = []
-        while not self.accept(closing):
+        while not self.accept(")"):
             arguments.append(self.assignment())
-            if self.sign != closing:
+            if self.sign != ")":
                 self.expect(",")
         return arguments
 
@@ -336,10 +297,6 @@ def _signed(sign: str, operand: Expression) -> Expression:
     return lambda page: js.number(js.numeric(operand(page)) * factor)
 
 
-def _length(value: Value) -> Value:
-    return len(value) if isinstance(value, (str, tuple)) else None
-
-
 def _character(match: re.Match[str]) -> str:
     code = match[1] or match[2]
     if code is None:
@@ -358,28 +315,14 @@ def random(page: Page, arguments: Sequence[Value]) -> Value:
 
 
 def either(page: Page, arguments: Sequence[Value]) -> Value:
-    """A random one of the arguments, or of the items if the only argument is a list."""
-    items = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else arguments
-    return items[page.draw(len(items))] if items else 0
+    """A random one of the arguments."""
+    return arguments[page.draw(len(arguments))] if arguments else 0
 
 
 def visited(page: Page, arguments: Sequence[Value]) -> Value:
     """The visits to a passage, this one included. Of several passages, the minimum."""
     names = [js.string(argument) for argument in arguments] or [page.passage]
     return min(_integer(page.read(f"visited {name}")) for name in names)
-
-
-def visited_tag(page: Page, arguments: Sequence[Value]) -> Value:
-    """The visits to passages that have all the tags."""
-    required = set(" ".join(js.string(argument) for argument in arguments).split())
-    names = [name for name, tags in page.tags.items() if required <= set(tags)]
-    return sum(_integer(page.read(f"visited {name}")) for name in names)
-
-
-def parameter(page: Page, arguments: Sequence[Value]) -> Value:
-    """A parameter of the short form of <<display>>, by index."""
-    index = _integer(arguments[0]) if arguments else 0
-    return page.parameters[index] if 0 <= index < len(page.parameters) else 0
 
 
 def _integer(value: Value) -> int:
@@ -396,13 +339,8 @@ FUNCTIONS: dict[str, Function] = {
     "random": random,
     "either": either,
     "visited": visited,
-    "visitedTag": visited_tag,
-    "visitedTags": visited_tag,
     "turns": lambda page, _: page.read("turns"),
-    "previous": lambda page, _: page.read("previous") or "",
     "passage": lambda page, _: page.passage,
-    "parameter": parameter,
-    "tags": lambda page, _: page.tags.get(page.passage, ()),
     "Math.abs": lambda _, a: js.number(abs(js.numeric(a[0]))) if a else js.NAN,
     "Math.min": lambda _, a: js.number(min(map(js.numeric, a), default=math.inf)),
     "Math.max": lambda _, a: js.number(max(map(js.numeric, a), default=-math.inf)),
@@ -414,6 +352,4 @@ FUNCTIONS: dict[str, Function] = {
     "Math.trunc": partial(_round, math.trunc),
     "parseInt": partial(_round, math.trunc),
 }
-# The engine state that a function needs.
-TRACKED = {"visitedTag": "visited", "visitedTags": "visited"}
-TRACKED |= {name: name for name in ("visited", "turns", "previous")}
+TRACKED = ("visited", "turns")  # functions that need engine state

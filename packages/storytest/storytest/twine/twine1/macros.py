@@ -8,18 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from storytest.twine import values as js
-from storytest.twine.script import (
-    DEFAULT_ANSWER,
-    Expression,
-    ExpressionError,
-    Link,
-    Node,
-    Page,
-    Problem,
-    Script,
-)
+from storytest.twine.script import Expression, ExpressionError, Link, Node, Page, Problem, Script
 from storytest.twine.story import Passage, split_link, unescape_html
-from storytest.twine.twine1.expressions import parse, parse_parameters
+from storytest.twine.twine1.expressions import parse
 from storytest.twine.twine1.markup import PLAIN, Piece, link_at, pieces
 from textgames.errors import InputError, did_you_mean
 
@@ -29,7 +20,6 @@ BLOCK_TAGS = frozenset(
 EXTERNAL = re.compile(
     r"^(?:[a-z]+:)?//|^(?:mailto|javascript|data):|^www\.|^#|\.(?:html?|png|jpe?g|gif|pdf)$", re.I
 )
-ARGUMENT = re.compile(r"\"([^\"]*)\"|'([^']*)'|\[\[([^\]]{0,2000})\]\]|(\S+)")
 QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 
 Words = Callable[[Page], str]
@@ -125,7 +115,7 @@ class Reader:
         elif name.startswith("$"):
             _print(self, inside, source)
         elif name in self.names:
-            _display_short(self, name, arguments, source)
+            _display(self, name, source)
         elif lower in MACROS:
             MACROS[lower](self, arguments, source)
         elif block not in self.script.unknown:  # an unknown macro is reported without its end
@@ -171,21 +161,8 @@ class Reader:
 
     # --- links
 
-    def add_link(
-        self,
-        label: str,
-        target: str,
-        setter: str,
-        source: str,
-        mark: Words | None = None,
-        *,
-        vanishes: bool = False,
-    ) -> None:
-        """Add a link to a passage, itself or by an expression.
-
-        An external link is plain text. A link with a mark becomes plain text, or vanishes, once
-        that cell is set: when the link, or another with the same mark, was taken.
-        """
+    def add_link(self, label: str, target: str, setter: str, source: str) -> None:
+        """Add a link to a passage, itself or by an expression. An external link is plain text."""
         where = self.target(target, source, "leads to")
         if where is None:
             text = self.label(label or target)
@@ -197,13 +174,9 @@ class Reader:
             effect = (setter, expression)
 
         def node(page: Page) -> None:
-            cell = mark(page) if mark else None
-            is_taken = cell is not None and js.truth(page.read(cell))
-            if is_taken and vanishes:
-                return
             name = where(page)
-            if name in self.names and not is_taken:
-                page.pieces.append(Link(words(page), name, effect, cell))
+            if name in self.names:
+                page.pieces.append(Link(words(page), name, effect))
             else:
                 page.print(words(page))
 
@@ -316,16 +289,6 @@ def _set(reader: Reader, arguments: str, source: str) -> None:
         reader.add(expression)
 
 
-@macro("forget")
-def _forget(reader: Reader, arguments: str, source: str) -> None:
-    for variable in re.findall(r"\$\w+", arguments):
-        reader.add(_write(variable, 0))
-
-
-def _write(variable: str, value: js.Value) -> Node:
-    return lambda page: page.write(variable, value)
-
-
 @macro("print")
 def _print(reader: Reader, arguments: str, source: str) -> None:
     """Print a value. Markup in it, links included, is read as such."""
@@ -376,114 +339,6 @@ def _display(reader: Reader, arguments: str, source: str) -> None:
             page.display(name)
 
     reader.add(node)
-
-
-def _display_short(reader: Reader, name: str, arguments: str, source: str) -> None:
-    reader.links.add(name)
-    try:
-        values = parse_parameters(arguments, reader.script.facts)
-    except ExpressionError as error:
-        reader.problem(f"{shortened(source)}: {error}", cause=str(error))
-        return
-    reader.add(lambda page: page.display(name, tuple(value(page) for value in values)))
-
-
-# --- links
-
-
-@macro("choice")
-def _choice(reader: Reader, arguments: str, source: str) -> None:
-    """Add a link that becomes plain text once one of the page's choices was taken."""
-    reader.add_link(*_link(arguments), source, lambda page: f"chosen {page.passage}")
-
-
-@macro("actions")
-def _actions(reader: Reader, arguments: str, source: str) -> None:
-    """Add a list of passages, each until it was taken."""
-    for name in _words(arguments):
-        reader.words.append("\n")
-        reader.add_link("", name, "", source, _clicked(name), vanishes=True)
-        reader.words.append("\n")
-
-
-def _clicked(name: str) -> Words:
-    return lambda page: f"clicked {name}"
-
-
-@macro("button")
-def _button(reader: Reader, arguments: str, source: str) -> None:
-    reader.add_link(*_link(arguments), source)
-
-
-@macro("textinput")
-def _text_input(reader: Reader, arguments: str, source: str) -> None:
-    """Write the answer of [inputs] at once. The button, if there is one, is a link."""
-    variable, _, rest = arguments.partition(" ")
-    name = variable.strip("\"'").lstrip("$")
-    reader.script.facts.prompts.add(name)
-    reader.script.facts.written.add(name)
-    reader.add(_write(f"${name}", reader.script.answers.get(name, DEFAULT_ANSWER)))
-    if rest.strip():
-        _button(reader, rest, source)
-
-
-@macro("back")
-def _back(reader: Reader, arguments: str, source: str) -> None:
-    label, steps, target = _back_arguments(reader, arguments, "« back")
-    reader.script.facts.tracked.add("history")
-    link = Link(label, target, back=steps)
-    reader.add(lambda page: page.pieces.append(link) if page.read("moved") else None)
-
-
-@macro("return")
-def _return(reader: Reader, arguments: str, source: str) -> None:
-    label, steps, target = _back_arguments(reader, arguments, "« return")
-    if steps != 1:
-        reader.problem("<<return>> by several steps is not supported; name the passage")
-        return
-    reader.script.facts.tracked.add("last")
-
-    def node(page: Page) -> None:
-        if where := page.read("last") and (target or page.read("last")):
-            page.pieces.append(Link(label, js.string(where)))
-
-    reader.add(node)
-
-
-def _back_arguments(reader: Reader, arguments: str, label: str) -> tuple[str, int, str]:
-    words = _words(arguments)
-    steps = 1
-    if "label" in words[:-1]:
-        at = words.index("label")
-        label = words[at + 1]
-        del words[at : at + 2]
-    if "steps" in words[1:]:
-        at = words.index("steps", 1)
-        if re.fullmatch("[1-9][0-9]{0,5}", words[at - 1]):
-            steps = int(words[at - 1])
-        else:
-            number = shortened(words[at - 1])
-            reader.problem(f"going back {number} steps is not supported; write a number")
-        del words[at - 1 : at + 1]
-    target = words[0] if words else ""
-    if target and target not in reader.names:
-        reader.problem(f'there is no passage "{target}" to go back to')
-        target = ""
-    return label, steps, target
-
-
-def _words(arguments: str) -> list[str]:
-    return [next(filter(None, match.groups()), "") for match in ARGUMENT.finditer(arguments)]
-
-
-def _link(arguments: str) -> tuple[str, str, str]:
-    if (start := arguments.find("[[")) >= 0 and (link := link_at(arguments, start)):
-        _, body, setter = link
-        return (*split_link(body), setter)
-    words = _words(arguments) or [""]
-    first, _, second = words[0].partition("|")  # `label|target` in one word
-    label = first if second else ""
-    return (words[1] if len(words) > 1 else label), second or first, ""
 
 
 # --- blocks

@@ -30,14 +30,13 @@ MARKUP = re.compile(
     re.X | re.M | re.I,
 )
 SPANS = {"/%": "%/", "<!--": "-->", "/*": r"\*/", "{{{": r"\}\}\}"}
-ELEMENTS = ("script", "style", "a", "span", "button")
+ELEMENTS = ("script", "style")
 ENDINGS = {opening: re.compile(ending) for opening, ending in SPANS.items()} | {
     name: re.compile(rf"</{name}\s*>", re.I) for name in ELEMENTS
 }
 IN_MACRO = re.compile(r"""<<|>>|\\["'\\]|"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'""", re.S)
 SHORT_MACRO = re.compile(r"<<[^<>\n]*>>")  # with unpaired quotes
 BRACKETS = re.compile(r"\[*")
-ATTRIBUTE = re.compile(r"""\bdata-(passage|setter)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.I)
 PLAIN = re.compile(r"[^<\[{@'/_=~^\\&!*#>-]*")  # text without markup
 
 
@@ -139,15 +138,7 @@ class _Scanner:
     def _tag(self, match: re.Match[str]) -> Piece:
         tag = match.group()
         name = match["element"].lower()
-        attributes: dict[str, str] = {}
-        if "data-" in tag:
-            attributes = {key.lower(): one or two for key, one, two in ATTRIBUTE.findall(tag)}
-        has_end = name in ("script", "style") or (name in ENDINGS and "passage" in attributes)
-        end = self._ending(name, match.end()) if has_end and tag[1] != "/" else None
+        end = self._ending(name, match.end()) if name in ELEMENTS and tag[1] != "/" else None
         if end is None:
             return Piece("tag", tag, (name,))
-        whole = self.source[match.start() : end.end()]
-        if "passage" not in attributes:
-            return Piece("comment", whole)
-        label = self.source[match.end() : end.start()]
-        return Piece("link", whole, (label, attributes["passage"], attributes.get("setter", "")))
+        return Piece("comment", self.source[match.start() : end.end()])

@@ -2,11 +2,10 @@
 
 import json
 import math
-import random
 import runpy
 import statistics
 import time
-from dataclasses import asdict
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import numpy as np
@@ -15,30 +14,21 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-import drrn
-from drrn.arena.llm import Options
-from drrn.arena.match import Decision, Match, Result, read_answer
-from drrn.arena.measures import measures, softmax_alpha
-from drrn.arena.players import (
-    BestPlayer,
-    PersonGame,
-    Player,
-    RandomPlayer,
-    open_player,
-    read_games,
-    save_game,
-)
-from drrn.arena.report import Report
-from drrn.arena.tournament import Rows, play, read_all, specs_of
-from drrn.runs.intervals import interval_of_mean
-from lab.experiments.results import mark
-from tests.commands import main
+import textgames
 from tests.source_code import ROOT
 from textgames import registry
-from textgames.compiled.oracle import SolvedCompiled, solve_game, values_within
-from textgames.compiled.solve import best
+from textgames.compiled.oracle import solve_game
 from textgames.diagnostics import DIAGNOSTICS
+from textgames.errors import InputError
 from textgames.game.episodes import Episode
+from textgames.intervals import interval_of_mean
+from textgames_arena.__main__ import main
+from textgames_arena.llm import Options
+from textgames_arena.match import Decision, Match, Result, read_answer
+from textgames_arena.measures import measures, softmax_alpha
+from textgames_arena.players import BestPlayer, Player, RandomPlayer, open_player
+from textgames_arena.report import Report
+from textgames_arena.tournament import Rows, play, read_all, specs_of
 
 GAMES = ("long-watch", "home-world", "diagnostic:memory/1", "diagnostic:noisy-rewards/1")
 OTHERS = (
@@ -54,7 +44,7 @@ def solved():
 
     def open_game(name):
         if name not in games:
-            games[name] = solve_game(drrn.make(name))
+            games[name] = solve_game(textgames.make(name))
         return games[name]
 
     return open_game
@@ -109,21 +99,9 @@ def test_for_any_answers_the_return_is_best_play_minus_regret_plus_luck(
     assert result.episode.total == pytest.approx(total, abs=1e-6)
 
 
-def test_without_chance_the_regret_is_what_best_play_would_have_earned_more(solved):
-    game = solved("long-watch")
-    for result in play_random(game, range(20)):
-        assert result.luck == pytest.approx(0, abs=1e-9)
-        assert result.regret == pytest.approx(game.best - result.episode.total)
-
-
-def test_values_without_a_limit_are_those_of_the_solver():
-    graph = drrn.compile_game(drrn.make("long-watch"))
-    assert values_within(graph, 500)[-1] == pytest.approx(best(graph, 1.0).value)
-
-
 @pytest.mark.parametrize("name", ["memory", "grid", "sparse"])
 def test_references_are_those_of_the_diagnostics(name, solved):
-    game: Any = drrn.make(f"diagnostic:{name}/1")
+    game: Any = textgames.make(f"diagnostic:{name}/1")
     oracle = solved(game.name)
     assert oracle.best == pytest.approx(game.optimum)
     assert oracle.random == pytest.approx(game.random_score)
@@ -135,8 +113,7 @@ def test_a_paying_loop_has_values_within_the_step_limit(story):
     game: Any = solve_game(story(text, rules))
     page = game.reset(0)
     # three times 1, then the ending's 2 with the step's 1, or 1 for a fourth round
-    last = max(value for value in game.q_star())
-    assert last == game.best
+    assert max(game.q_star()) == game.best
     values = dict(zip(page.actions, game.q_star(), strict=True))
     assert values["Grind."] > values["Leave."]
     for _ in range(3):
@@ -154,7 +131,6 @@ def test_a_paying_loop_has_values_within_the_step_limit(story):
     [
         ("2", 1),
         (" 1.", 0),
-        ("Action 3!", 2),
         ("I would choose 2, because the sea is calm.", 1),
         ("**2**", 1),
         ("2. Row 3 miles.", 1),
@@ -163,16 +139,13 @@ def test_a_paying_loop_has_values_within_the_step_limit(story):
         ("You should wait for help.", 2),
         ("Wait", 0),
         ("0", None),
-        ("4", None),
         ("-1", None),
-        ("1 or 2", None),
         ("Either 1 or 2", None),
         ("", None),
         ("Swim.", None),
         ("1.5", None),
         ("9" * 5000, None),
         (f"{'9' * 5000}. Wait.", None),
-        ("x" * 10_000, None),
     ],
 )
 def test_an_answer_is_a_number_or_words(answer, index):
@@ -186,11 +159,9 @@ def test_no_answer_raises_an_exception(answer, actions):
 
 
 def test_an_unreadable_answer_is_a_random_action_and_is_marked(solved):
-    game = solved("long-watch")
-    match = Match(game)
+    match = Match(solved("long-watch"))
     match.start(0)
-    decisions = [match.decide(answer) for answer in ("nonsense", None, 99)]
-    assert [decision.readable for decision in decisions] == [False] * 3
+    assert not any(match.decide(answer).readable for answer in ("nonsense", None, 99))
 
 
 # --- measures
@@ -242,18 +213,33 @@ def test_functions_are_players(solved, tmp_path, monkeypatch):
     options = Options(tmp_path)
     names = ("choose_last", "say_first")
     monkeypatch.setenv(
-        registry.TRUSTED, " ".join(f"packages.drrn.tests.test_arena:{name}" for name in names)
+        registry.TRUSTED, " ".join(f"packages.arena.tests.test_arena:{name}" for name in names)
     )
     for name in names:
-        player = open_player(f"mine=packages.drrn.tests.test_arena:{name}", options)
+        player = open_player(f"mine=packages.arena.tests.test_arena:{name}", options)
         assert player.name == "mine"
         result = player.play(solved("long-watch"), 0)
         assert all(decision.readable for decision in result.decisions)
 
 
+def open_first(text):
+    return {"text": text}, lambda seed: lambda page: seed % len(page.actions)
+
+
+def test_another_package_adds_a_kind_of_player(solved, tmp_path, monkeypatch):
+    value = "packages.arena.tests.test_arena:open_first"
+    point = EntryPoint("numbered", value, "textgames.players")
+    game = solved("long-watch")
+    monkeypatch.setattr(registry, "registered", lambda kind: {"numbered": point})
+    player = open_player("mine=numbered:some text", Options(tmp_path))
+    assert (player.name, player.settings) == ("mine", {"text": "some text"})
+    page = Match(game).start(1)
+    assert player.play(game, 1).decisions[0].choice == page.actions[1 % len(page.actions)]
+
+
 @pytest.mark.parametrize("name", ["agent:", "bests", "llm:x", "no.module:thing"])
 def test_an_unknown_player_is_one_sentence(name, tmp_path):
-    with pytest.raises(drrn.InputError):
+    with pytest.raises(InputError):
         open_player(name, Options(tmp_path))
 
 
@@ -281,22 +267,17 @@ def test_rows_of_other_settings_are_not_continued(solved, tmp_path):
     (spec,) = specs_of("long-watch", None)
     game = solved("long-watch")
     play(spec, game, RandomPlayer("x"), range(1), tmp_path)
-    with pytest.raises(drrn.InputError, match="settings"):
+    with pytest.raises(InputError, match="settings"):
         play(spec, game, RandomPlayer("x", temperature=1), range(1), tmp_path)
 
 
-@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\u0085"])
-def test_rows_may_contain_any_line_separator(mark, tmp_path, monkeypatch):
-    texts = (f"page{mark}1", f"go{mark}on", "stay")
-    decision = Decision(*texts, (0.0, 1.0), 1.0)
+def test_rows_may_contain_any_line_separator(tmp_path):
+    mark = "\u2028\u2029\u0085"
+    decision = Decision(f"page{mark}1", f"go{mark}on", "stay", (0.0, 1.0), 1.0)
     result = Result(0, Episode(1.0, 1.0, 1, f"end{mark}"), 0.0, (decision,))
     header = {"game": f"g{mark}", "player": "x", "words": ""}
     Rows.open(tmp_path, header).add(result)
     assert Rows.open(tmp_path, header).results == [result]
-    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
-    game = PersonGame(f"Ann{mark}", "g", "g", 7, [0])
-    (tmp_path / "games.jsonl").write_text(json.dumps(asdict(game), ensure_ascii=False) + "\n")
-    assert read_games() == [game]
 
 
 class WaitingPlayer(Player):
@@ -310,7 +291,7 @@ class WaitingPlayer(Player):
 
     def choose(self, match):
         if match.seed == 2:
-            raise drrn.InputError("seed 2")
+            raise InputError("seed 2")
         for _ in range(6000):
             if match.seed or read_all(self.folder):
                 return 0
@@ -318,118 +299,37 @@ class WaitingPlayer(Player):
         raise AssertionError("the row of seed 1 was not written")
 
 
-def test_a_row_is_written_when_its_match_is_over(solved, tmp_path):
+def test_a_row_is_written_when_its_match_is_over_and_an_error_stops_the_others(solved, tmp_path):
     (spec,) = specs_of("long-watch", None)
     game = solved("long-watch")
     player = WaitingPlayer(tmp_path)
-    results = play(spec, game, player, range(2), tmp_path)
-    assert [result.seed for result in results] == [0, 1]
+    assert [result.seed for result in play(spec, game, player, range(2), tmp_path)] == [0, 1]
     (rows,) = read_all(tmp_path)
     assert [result.seed for result in rows.results] == [0, 1]
     lines = rows.path.read_text().split("\n")[1:-1]
     assert [json.loads(line)["seed"] for line in lines] == [1, 0]
-
-
-def test_a_player_plays_on_after_its_tournament_ended(solved, tmp_path):
-    (spec,) = specs_of("long-watch", None)
-    game = solved("long-watch")
-    player = WaitingPlayer(tmp_path)
-    with pytest.raises(drrn.InputError, match="seed 2"):
+    with pytest.raises(InputError, match="seed 2"):
         play(spec, game, player, [1, 2, 3], tmp_path)
-    assert player.play(game, 1).seed == 1
+    assert player.play(game, 1).seed == 1  # it plays on
 
 
 def test_damaged_rows_are_one_sentence(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"game": "x"}\n[]\n')
-    with pytest.raises(drrn.InputError, match="damaged"):
+    with pytest.raises(InputError, match="damaged"):
         Rows.read(path)
 
 
-# --- people
-
-
-def finish_game(name, seed):
-    """Play a game as the page does, in the author's order; return what the page saves."""
-    game = drrn.make(name, shuffle=False)
-    draw = random.Random(seed)
-    page = game.reset(seed)
-    choices = []
-    total = 0.0
-    while not page.ended:
-        choices.append(draw.randrange(len(page.actions)))
-        page = game.step(choices[-1])
-        total += page.reward
-    save_game(PersonGame("Ann", name, name, seed, choices))
-    return choices, total
-
-
-@pytest.mark.parametrize("name", ["long-watch", "home-world"])
-def test_games_of_a_person_are_matches(name, solved, tmp_path, monkeypatch):
-    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
-    games = [finish_game(name, seed) for seed in (7, 8, 9)]
-    player = open_player("person:Ann", Options(tmp_path))
-    (spec,) = specs_of(name, None)
-    game = solved(name)
-    results = play(spec, game, player, range(50), tmp_path)
-    assert len(results) == 3
-    for result, (choices, total) in zip(results, games, strict=True):
-        assert len(result.decisions) == len(choices)
-        assert result.episode.total == pytest.approx(total)
-        assert total == pytest.approx(game.best - result.regret + result.luck)
-    assert play(spec, game, player, range(50), tmp_path) == []  # continued
-    (other,) = specs_of("diagnostic:memory/1", None)
-    assert list(play(other, solved("diagnostic:memory/1"), player, range(50), tmp_path)) == []
-
-
-def test_games_of_another_version_and_unknown_people_are_one_sentence(
-    solved, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
-    save_game(PersonGame("Ann", "long-watch", "long-watch", 1, [0, 99]))
-    with pytest.raises(drrn.InputError, match="Ann"):
-        open_player("person:Anne", Options(tmp_path))
-    (spec,) = specs_of("long-watch", None)
-    player = open_player("person:Ann", Options(tmp_path))
-    with pytest.raises(drrn.InputError, match="another version"):
-        play(spec, solved("long-watch"), player, range(1), tmp_path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"seed": "7"},
-        {"choices": [-1]},
-        {"choices": 3},
-        {"choices": [None]},
-        {"player": 1},
-        {"x": 1},
-    ],
-)
-def test_a_damaged_line_of_a_person_is_one_sentence(change, tmp_path, monkeypatch):
-    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path))
-    game = PersonGame("Ann", "long-watch", "long-watch", 7, [0])
-    save_game(game)
-    path = tmp_path / "games.jsonl"
-    path.write_text(path.read_text() + json.dumps({**asdict(game), **change}) + "\n")
-    with pytest.raises(drrn.InputError, match=r"games\.jsonl, line 2: damaged"):
-        read_games()
-
-
-def test_texts_can_be_hashed(solved, tmp_path):
+def test_other_texts_can_be_written_in_place_of_those_of_the_game(solved, tmp_path):
     (spec,) = specs_of("long-watch", None)
     game = solved("long-watch")
-    play(spec, game, RandomPlayer("random"), range(3), tmp_path, hide=mark)
+    play(spec, game, RandomPlayer("random"), range(3), tmp_path, hide=str.swapcase)
     (rows,) = read_all(tmp_path)
-    texts = rows.path.read_text()
-    played = play_random(game, range(3))
-    for result, expected in zip(rows.results, played, strict=True):
-        assert result.regret == pytest.approx(expected.regret)
-        assert result.episode.ending == mark(expected.episode.ending)
+    for result, expected in zip(rows.results, play_random(game, range(3)), strict=True):
+        assert result.episode.ending == str.swapcase(expected.episode.ending)
         for row, decision in zip(result.decisions, expected.decisions, strict=True):
-            assert row.choice == mark(decision.choice)
+            assert row.choice == str.swapcase(decision.choice)
             assert not {decision.choice, decision.best, decision.page} & set(rows.texts)
-    assert "lamp" not in texts.lower()
 
 
 # --- the command
@@ -439,7 +339,7 @@ def test_the_command_writes_rows_a_table_and_a_page(tmp_path, capsys):
     out = tmp_path / "out"
     command = ["arena", "long-watch", "--episodes", "3", "--paraphrased", "--out", str(out)]
     assert (
-        main([*command, "--player", "random", "last=packages.drrn.tests.test_arena:choose_last"])
+        main([*command, "--player", "random", "last=packages.arena.tests.test_arena:choose_last"])
         == 0
     )
     printed = capsys.readouterr().out
@@ -453,50 +353,31 @@ def test_the_command_writes_rows_a_table_and_a_page(tmp_path, capsys):
     assert (out / "arena.html").read_text() == page
 
 
-def test_a_report_on_random_and_best_play_has_no_empty_table(tmp_path):
+def test_references_are_the_first_and_last_players_and_no_table_is_empty(tmp_path):
     command = ["arena", "long-watch", "--episodes", "2", "--paraphrased", "--out", str(tmp_path)]
-    assert main([*command, "--player", "random", "best"]) == 0
+    assert main([*command, "--player", "best", "random"]) == 0
     page = (tmp_path / "arena.html").read_text()
     assert "retold" in page and "<tbody>\n</tbody>" not in page
-
-
-def test_a_game_that_cannot_be_solved_is_one_sentence(tmp_path, capsys):
-    command = ["arena", "tests.sample_games:Coin", "--out", str(tmp_path)]
-    assert main(command) == 2
-    assert main(["arena", "--out", str(tmp_path)]) == 2
-    assert "game" in capsys.readouterr().err
+    assert main([*command, "--player", "zebra=random"]) == 0
+    assert Report(read_all(tmp_path)).players == ["random", "zebra", "best"]
 
 
 @pytest.mark.parametrize(
-    ("game", "sets", "part"),
+    ("words", "fact"),
     [
-        ("home-world", ["retold"], "no paraphrases"),
-        ("home-world", [], "no paraphrases"),
-        ("long-watch", ["retld"], "reworded, retold"),
+        ("tests.sample_games:Coin", "Coin"),
+        ("", "game"),
+        ("long-watch --player random random", "random"),
+        ("home-world --paraphrased retold", "no paraphrases"),
+        ("home-world --paraphrased", "no paraphrases"),
+        ("long-watch --paraphrased retld", "reworded, retold"),
     ],
 )
-def test_paraphrases_that_a_game_does_not_have_are_refused(game, sets, part, tmp_path, capsys):
+def test_bad_input_is_one_sentence(words, fact, tmp_path, capsys):
     out = tmp_path / "out"
-    assert main(["arena", game, "--out", str(out), "--paraphrased", *sets]) == 2
+    assert main(["arena", *words.split(), "--out", str(out)]) == 2
     error = capsys.readouterr().err
-    assert game in error and part in error
-    assert not out.exists()
-
-
-def test_two_players_of_one_name_are_refused(tmp_path, capsys):
-    command = ["arena", "long-watch", "--player", "random", "random", "--out", str(tmp_path)]
-    assert main(command) == 2
-    assert "random" in capsys.readouterr().err
-
-
-def test_references_are_the_first_and_last_players(solved, tmp_path):
-    (spec,) = specs_of("diagnostic:memory/1", None)
-    game = solved("diagnostic:memory/1")
-    for player in (BestPlayer("best"), RandomPlayer("zebra"), RandomPlayer("random")):
-        play(spec, game, player, range(2), tmp_path)
-    report = Report(read_all(tmp_path))
-    assert report.players == ["random", "zebra", "best"]
-    assert isinstance(game, SolvedCompiled)
+    assert fact in error and error.count("\n") == 1 and not out.exists()
 
 
 @pytest.mark.full

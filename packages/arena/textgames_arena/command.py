@@ -1,26 +1,26 @@
-"""`drrn arena GAME … --player PLAYER …`: what each decision of a player costs."""
+"""`arena GAME … --player PLAYER …`: what each decision of a player costs."""
 
 import argparse
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 
-from drrn.arena.llm import Options
-from drrn.arena.players import REFERENCES, Player, open_player
-from drrn.arena.report import Report, report_files
-from drrn.arena.tournament import play, read_all, specs_of
 from textgames.compiled.oracle import solve_game
 from textgames.document import Document, to_text
 from textgames.errors import InputError
 from textgames.files import write
 from textgames.terminal import terminal_width
+from textgames_arena.llm import Options
+from textgames_arena.players import REFERENCES, Player, open_player
+from textgames_arena.report import Report, report_files
+from textgames_arena.tournament import play, read_all, specs_of
 
 
 def run(options: argparse.Namespace) -> None:
     folder: Path = options.out
     if not options.report:
         if not options.games:
-            raise InputError("name at least one game (see: drrn arena --help)")
+            raise InputError("name at least one game, such as long-watch")
         players = _players(options)
         specs = [spec for game in options.games for spec in specs_of(game, options.paraphrased)]
         seeds = range(options.first_seed, options.first_seed + options.episodes)
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
                 play(spec, game, player, seeds, folder)
     rows = read_all(folder)
     if not rows:
-        raise InputError(f"{folder}: no matches; play some first (see: drrn arena --help)")
+        raise InputError(f"{folder}: no matches; play some first, without --report")
     report = Report(rows)
     for name, content in report_files(report).items():
         write(folder / name, content)

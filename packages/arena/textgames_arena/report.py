@@ -10,9 +10,6 @@ from itertools import zip_longest
 from statistics import fmean
 from typing import Any
 
-from drrn.arena.match import Decision
-from drrn.arena.measures import Interval, Measures, measures
-from drrn.arena.tournament import Rows
 from textgames.document import (
     MISSING,
     Cell,
@@ -26,6 +23,9 @@ from textgames.document import (
 )
 from textgames.pages import rendered, safe_markup
 from textgames.wording import one_line, percent
+from textgames_arena.match import Decision
+from textgames_arena.measures import Interval, Measures, measures
+from textgames_arena.tournament import Rows
 
 COLOURS = ("#8a8f98", "#4c78a8", "#e07b39", "#54a24b", "#b279a2", "#c7a500", "#d6616b", "#2f9c95")
 RANDOM = "random"  # the first player of a table
@@ -144,7 +144,7 @@ class Report:
         mistakes = self._mistakes(label)
         if not mistakes.rows:
             return [table]
-        return [table, mistakes, self._regret_curve(label), self._heat_map(label)]
+        return [table, mistakes, self._regret_curve(label)]
 
     def _mistakes(self, label: str, at_most: int = 12) -> Table:
         """The choices that cost a player most, of all players but random."""
@@ -173,19 +173,6 @@ class Report:
         lines = [line[: longest + 1] for line in lines]
         svg = self._draw("regret", self.rows[label], lines=lines, longest=longest, ticks=_ticks)
         return Figure(f"{label}: mean regret so far, along the game.", svg=svg)
-
-    def _heat_map(self, label: str, at_most: int = 16) -> Figure:
-        """The regret per match of each player on the pages that cost most."""
-        players = self.rows[label]
-        costs: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(players, 0.0))
-        for player, rows in players.items():
-            for each in _decisions(rows):
-                costs[each.page][player] += each.regret / len(rows.results)
-        others = [player for player in players if player != RANDOM]
-        worst = sorted(costs, key=lambda page: -sum(costs[page][player] for player in others))
-        pages = [(page[:44], list(costs[page].values())) for page in worst[:at_most]]
-        svg = self._draw("pages", players, pages=pages, largest=max(max(p[1]) for p in pages))
-        return Figure(f"{label}: regret per match, by page.", svg=svg)
 
     def _other_words(self) -> Table:
         """The scores in other words next to those of the original."""
@@ -225,7 +212,7 @@ class Report:
     def _draw(self, name: str, players: Iterable[str] | None = None, **values: Any) -> str:
         names = list(players or self.players)
         colours = [COLOURS[self.players.index(each) % len(COLOURS)] for each in names]
-        svg = rendered(f"drrn/arena_{name}.svg", players=names, colours=colours, **values)
+        svg = rendered(f"textgames_arena/{name}.svg", players=names, colours=colours, **values)
         return "\n".join(line for line in svg.splitlines() if line.strip())
 
 

@@ -1,7 +1,7 @@
-"""Statistics over seeds and games: bootstrap intervals, normalised scores, interquartile mean.
+"""Statistics over seeds: bootstrap intervals and normalised scores.
 
-As reviewers expect since Agarwal et al. 2021 (arXiv:2108.13264): seeds are resampled within each
-game, and the interval is that of the percentiles.
+As reviewers expect since Agarwal et al. 2021 (arXiv:2108.13264): seeds are resampled, and the
+interval is that of the percentiles.
 """
 
 import math
@@ -13,36 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def interquartile_mean(values: NDArray[Any]) -> NDArray[Any]:
-    """The mean of the middle half along the last axis, without a quarter at each end."""
-    ordered = np.sort(values, axis=-1)
-    cut = ordered.shape[-1] // 4
-    middle: NDArray[Any] = ordered[..., cut : ordered.shape[-1] - cut]
-    mean: NDArray[Any] = middle.mean(axis=-1)
-    return mean
-
-
 def interval_of_mean(scores: Sequence[float], seed: int = 0) -> tuple[float, float] | None:
     """The 95 % bootstrap interval of a mean over seeds, or None for a single seed."""
     if len(scores) < 2:
         return None
     return _percentiles(_resampled_means(scores, np.random.default_rng(seed)))
-
-
-def interquartile_interval(
-    games: Sequence[Sequence[float]], seed: int = 0, resamples: int = 10_000
-) -> tuple[float, tuple[float, float]]:
-    """The interquartile mean over the seeds of all games, with its 95 % interval.
-
-    Scores must be normalised. Each game has a list of the scores of its seeds.
-    """
-    generator = np.random.default_rng(seed)
-    value = float(interquartile_mean(np.concatenate([np.array(scores) for scores in games])))
-    samples = [
-        np.array(scores)[generator.integers(len(scores), size=(resamples, len(scores)))]
-        for scores in games
-    ]
-    return value, _percentiles(interquartile_mean(np.concatenate(samples, axis=1)))
 
 
 def normalised(score: float, random: float, best: float) -> float:

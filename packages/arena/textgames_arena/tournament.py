@@ -18,8 +18,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from drrn.arena.match import Decision, Result
-from drrn.arena.players import Player, name_of
 from textgames.compiled.oracle import SolvedGame
 from textgames.errors import InputError
 from textgames.files import append_line, read_lines, slug, write
@@ -27,6 +25,8 @@ from textgames.game.contract import fingerprint_of, story_of
 from textgames.game.episodes import Episode
 from textgames.openers import GameSpec, spec_for
 from textgames.progress import tracked
+from textgames_arena.match import Decision, Result
+from textgames_arena.players import Player, name_of
 
 DIGITS = 9
 
@@ -158,7 +158,7 @@ def play(
     rows = Rows.open(folder, header)
     rows.hide = hide
     done = {result.seed for result in rows.results}
-    missing = [seed for seed in player.prepare(spec, seeds) if seed not in done]
+    missing = [seed for seed in seeds if seed not in done]
     matches = _matches(game, player, missing)
     for result in tracked(matches, len(missing), f"{rows.label}, {player.name}"):
         rows.add(result)

@@ -10,19 +10,19 @@ import hashlib
 import json
 import math
 import os
+import re
 import threading
-import urllib.parse
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from drrn.arena.match import Match
 from textgames.compiled.oracle import check_rewards, solve_game
 from textgames.errors import InputError, require
 from textgames.files import append_line, read_bytes, read_lines, read_text
 from textgames.openers import make
+from textgames_arena.match import Match
 
 PROMPT = Path(__file__).with_name("prompt.txt")
 FIELDS = ("title", "history", "page", "actions")
@@ -193,15 +193,8 @@ class Endpoint:
 
 
 def _checked_url(url: str) -> str:
-    try:
-        parts = urllib.parse.urlsplit(url)
-        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        is_valid = False
-    if not is_valid:
-        raise InputError(f'endpoint "{url}": must be a URL such as http://localhost:8000/v1')
-    if parts.username or parts.password:
-        raise InputError("the endpoint's URL contains a password; put the key into a variable")
+    if not re.fullmatch(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d+)?(/[^@\s]*)?", url):
+        raise InputError("the endpoint must be a URL without a password: http://localhost:8000/v1")
     return url.rstrip("/").removesuffix("/chat/completions")
 
 

@@ -7,9 +7,9 @@ from statistics import fmean
 
 import numpy as np
 
-from drrn.arena.match import Decision, Result
-from drrn.runs.intervals import interval_of_mean, normalised
 from textgames.estimate import Estimate, mean_of
+from textgames.intervals import interval_of_mean, normalised
+from textgames_arena.match import Decision, Result
 
 
 @dataclass(frozen=True)

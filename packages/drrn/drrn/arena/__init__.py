@@ -1,1 +1,0 @@
-"""The arena: players of exactly solved games, and what each of their decisions costs."""
