@@ -96,6 +96,8 @@ def test_undo_goes_one_step_back(capsys, monkeypatch, tmp_path):
     assert resets.call_count == 3  # for the title, at the start and to undo
     assert capsys.readouterr().out.count("One.\n") == 2
 
+
+def test_after_the_end_the_game_starts_again(capsys, monkeypatch, tale, home):
     for again in "yr":
         type_lines(monkeypatch, "1", again, "1")
         assert main(["play", str(tale)]) == 0

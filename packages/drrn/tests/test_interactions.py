@@ -110,8 +110,8 @@ def test_episodes_of_the_training_can_be_shorter(stand_ins, tmp_path, capsys):
     assert with_options("twx:coin?variations=2", fold="test", variations="") == "twx:coin?fold=test"
     for source, message in (
         ("twx:coin?seed=3", "always plays one variation, so no fold can be chosen"),
-        ("twx:coin?seed", 'seed" has no value'),
-        ("twx:coin?fold=dev&fold=dev", "fold is given twice"),
+        ("twx:coin?seed", "write seed=VALUE, once"),
+        ("twx:coin?fold=dev&fold=dev", "write fold=VALUE, once"),
     ):
         assert main(["evaluate", str(tmp_path / "run"), "--game", source, "--fold", "test"]) == 2
         assert message in capsys.readouterr().err

@@ -104,7 +104,7 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
 def test_the_encoder_and_its_source_need_each_other(fork):
     with pytest.raises(drrn.InputError, match="set sentences to"):
         drrn.trainer(fork, paper=True, encoder="sentence")
-    with pytest.raises(drrn.InputError, match="has an effect only with recall or encoder sentence"):
+    with pytest.raises(drrn.InputError, match="effect only with recall, or encoder sentence"):
         source = f"{SOURCE}count_letters"
         drrn.trainer(fork, paper=True, sentences=source, recall=False)
 
@@ -139,7 +139,7 @@ def test_a_run_refuses_another_sentence_model(tmp_path, monkeypatch):
     (models["two"] / "file").write_text("new")
     sentences._open_model.cache_clear()
     for opens in (drrn.load, drrn.resume):
-        with pytest.raises(drrn.InputError, match=r"one\+two: not the sentence model"):
+        with pytest.raises(drrn.InputError, match=r"one\+two: not the sentences that"):
             opens(run)
 
 

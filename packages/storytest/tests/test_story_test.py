@@ -425,7 +425,7 @@ def test_a_path_is_written_as_numbers_of_choices(story):
         replay_episode(game, ClickPath(("Climb.", "Fly.")))
 
 
-TURN = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<choice 'Start' 'Turn.'>>\n:: Home\nDone.\n"
+TURN = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<if visited() is 1>>[[Turn.|Start]]<<endif>>\n:: Home\nDone.\n"
 NEW = ":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{}\n:: Home\nAt home.\n"
 
 

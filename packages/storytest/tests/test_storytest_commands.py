@@ -120,7 +120,6 @@ def test_inspect_prints_random_scores_and_the_odds_of_each_ending(capsys, tale):
     assert main(["inspect", str(tale), "--json"]) == 0
     findings = json.loads(capsys.readouterr().out)
     assert findings["merged_states"] == 3 and findings["best"]["final_reward"]["mean"] == 0
-    assert findings["memoryless"]["final_reward"]["mean"] == 0
     assert [ending["probability"]["mean"] for ending in findings["endings"]] == [0.5, 0.5]
     paths = sorted(ending["path"]["actions"] for ending in findings["endings"])
     assert paths == [["Down."], ["Up."]]

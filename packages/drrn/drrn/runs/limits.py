@@ -67,17 +67,20 @@ def check_weights(weights: Mapping[str, NDArray[Any]], number: int, learning_rat
             raise InputError(f"learning diverged in round {number}: {what}; {cure}")
 
 
-def check_words(name: str, store: Store, settings: Settings) -> None:
-    """Warn if a model that reads words has none or too many. A game without actions is refused."""
+def check_words(name: str, store: Store, settings: Settings, number: int) -> None:
+    """Warn after the first round if there are no words, and after the last if there are too many.
+
+    A game without actions is refused.
+    """
     if not len(store.actions):
         raise InputError(f"{name}: its first page has no actions, so there is nothing to learn")
     sides = {"pages": store.states.vocabulary, "actions": store.actions.vocabulary}
     for (side, words), encoder in zip(sides.items(), settings.model.encoders, strict=True):
         if encoder == "sentence" or settings.model.name == "table":
             continue
-        if not len(words):
+        if not len(words) and number == 1:
             log.warning(NO_WORDS, name, side)
-        elif words.full:
+        elif words.full and number == settings.run.rounds:
             log.warning(FULL, name, side, len(words))
 
 

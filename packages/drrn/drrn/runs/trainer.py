@@ -263,8 +263,7 @@ class Trainer:
         """Evaluate the replicas by each policy. After the last round, choose the one to deploy."""
         settings = self.settings
         check_weights(self.model.state(), number, settings.learning_rate)
-        if number in (1, settings.run.rounds):
-            check_words(self.game.name, self.store, settings)
+        check_words(self.game.name, self.store, settings, number)
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
