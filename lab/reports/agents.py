@@ -29,12 +29,6 @@ from textsuites.protocols import Protocol, protocols
 WORDINGS = {"": "", "paraphrased": "paraphrased", REWORDED: "reworded entirely"}  # of actions
 
 
-def strong_blocks(results: ResultSet) -> list[Block]:
-    """The scores and the curves of the strong agent, and of the agent without each part."""
-    tables = part_tables(results)
-    return [*tables[:1], *_strong_figure(results), *tables[1:]]
-
-
 def part_tables(results: ResultSet) -> list[Block]:
     """The scores of the strong agent, and of the agent without each part."""
     games = [game for game in results.stories if results.jobs_of(game, plan.BEYOND)]
@@ -105,7 +99,8 @@ def ablation_table(results: ResultSet, game: str) -> Table:
     return Table(f"Contribution of each part, {results.title(game)}", header, [*rows, last])
 
 
-def _strong_figure(results: ResultSet) -> list[Block]:
+def strong_figure(results: ResultSet) -> list[Block]:
+    """The learning curves of the strong agent."""
     panels = []
     for game in results.stories:
         for job in (STRONG_JOB, LONG):

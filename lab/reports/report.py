@@ -53,7 +53,7 @@ BLOCKS: dict[str, Callable[[ResultSet], Sequence[Block]]] = {
     "headline": lambda results: [paper.headline_table(results)],
     "claims": lambda results: [claims_table(results)],
     "cells": paper.cells_table,
-    "beyond": agents.strong_blocks,
+    "beyond": agents.strong_figure,
     "parts": agents.part_tables,
     "encoders": agents.encoders_blocks,
     "parser": agents.parser_blocks,
