@@ -16,6 +16,7 @@ from textgames.compiled.chain import (
     series,
     softmax_of_slots,
     solve_by_components,
+    solve_without_subtraction,
     strong_components,
     uniform,
 )
@@ -324,3 +325,15 @@ def test_the_solution_of_a_loop_is_finite(exit_probability):
     total = solve_by_components(np.array([1.0, 0.0, 0.0]), source, target, weight)
     assert np.isfinite(total).all() and total[2] <= 1.0 + 1e-9
     assert exit_probability < 0.1 or total[2] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("backwards", [True, False])
+def test_elimination_without_subtraction_solves_the_same_equations(backwards):
+    random = np.random.default_rng(3)
+    steps = random.random((5, 5))
+    steps *= 0.8 / steps.sum(axis=1, keepdims=True)
+    first = random.random(5)
+    leaving = 1 - steps.sum(axis=1)
+    solution = solve_without_subtraction(first, steps, leaving, backwards=backwards)
+    matrix = steps if backwards else steps.T
+    assert solution == pytest.approx(np.linalg.solve(np.eye(5) - matrix, first))
