@@ -23,6 +23,7 @@ from lab.experiments.plan import BEST, TABLE, VARIANTS, Scale, settings_of, vari
 from lab.experiments.results import EVALUATIONS
 from tests import models
 from tests.commands import main
+from tests.commands import process as process_of
 from tests.experiment_jobs import InProcessWorkers
 from tests.source_code import ROOT
 from textgames.errors import InputError
@@ -121,11 +122,7 @@ def test_ctrl_c_leaves_no_process_and_the_command_resumes_to_the_same_rows(tmp_p
     values = [f"{name}={value}" for name, value in {**TINY, **long_run}.items()]
     command = [*COMMAND[: -len(SET)], *values, "--only", "table", "--out", str(interrupted)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "drrn", *command],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        start_new_session=True,
+        process_of(command), stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
     )
     checkpoint = interrupted / "work/long-watch/table/checkpoint.safetensors"
     while process.poll() is None and not checkpoint.exists():
