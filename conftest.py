@@ -164,8 +164,8 @@ def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TEXTGAMES_HOME", str(folder / "home"))
-        origin = add_imitation(write_clone(folder / "text-games"))
-        return origin.path.parent
+        add_imitation(write_clone(folder / "text-games"))
+        return folder / "home" / "games"
 
 
 @pytest.fixture

@@ -5,46 +5,48 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from drrn.cli.jobs import failure_error, run_jobs, workers_for
-from drrn.experiments.agents import read_settings
-from drrn.experiments.diagnose import collect
+from drrn.experiments.agents import AGENTS, read_settings
+from drrn.experiments.diagnose import Budget, Trial, collect, sources_of, trials
 from drrn.experiments.job import Job
+from drrn.experiments.results import commit, refuse_sweep
 from drrn.runs.agent import torch_device
 from drrn.runs.limits import check_memory
 from drrn.sentences import open_sentences
-from drrn.vectors import open_vectors
-from lab.experiments import arena, diagnose, job, plan
+from drrn.settings import STRONG
+from lab.experiments import arena, job, plan
 from lab.experiments.job import hashes_of
-from lab.experiments.plan import PAPER, Scale, Variant
-from lab.experiments.results import Results, commit
+from lab.experiments.measure import read_questions
+from lab.experiments.plan import PAPER, PLAN, READERS, Scale, Variant
+from lab.experiments.results import Results
 from lab.experiments.statistics import paraphrases_of
 from lab.reports.report import write_report
 from textgames.errors import InputError
 from textgames.game.contract import Game, close, title_of
-from textgames.openers import BUILT_IN, absolute_name, make, missing_file
+from textgames.openers import BUILT_IN, absolute_name, make
 from textgames.terminal import warn
 from textsuites.protocols import Protocol, protocols
 
-SuiteFiles = Mapping[str, Path | None]  # files of games that no suite includes, by suite
-
-STORIES = "stories"  # the games of the paper's experiments
+TRIALS: dict[str, int] = PLAN["published"]  # seeds of the published agents of the diagnostics
 
 
 def run_reproduce(options: argparse.Namespace) -> int:
     scale = _scale(options)
     results = Results(options.out or Path("results-quick" if options.quick else "results"))
-    results.refuse_sweep()
+    refuse_sweep(results.root)
     jobs: list[Job] = list(_jobs(options, scale, results.root))
-    if "diagnostics" in options.only:
-        jobs += diagnose.published_trials(results.root, scale, options.device)
-    if "reading" in options.only and not options.games:
-        jobs += diagnose.reading_trials(results.root, scale, options.device)
+    minutes = sum(each.cost for each in jobs if isinstance(each, job.Job) and each.variant) / 60
+    only = [name for name in options.only if name != "reading" or not options.games]
+    jobs += published_trials(only, results.root, scale, options.device)
     specs = arena.game_specs(options.games, warn) if "arena" in options.only else []
     training = arena.training_jobs(specs, results.root, scale, options.device)
     jobs += training
     if not jobs and not specs:
         raise InputError("no game of these experiments can be opened, so there is nothing to run")
+    if minutes > 1:
+        print(f"estimate for all of these jobs: {minutes:.0f} minutes of one core")
     with results.locked():
         if options.ray is None:
             _check_sentences(jobs)
@@ -57,6 +59,33 @@ def run_reproduce(options: argparse.Namespace) -> int:
     if failed:
         raise failure_error(failed, len(jobs))
     return 0 if has_report else 2
+
+
+def published_trials(only: Collection[str], root: Path, scale: Scale, device: str) -> list[Trial]:
+    """The published trials of the diagnostics, and those of the experiment reading."""
+
+    def trials_of(
+        games: Collection[str], agents: Mapping[str, dict[str, Any]], seeds: Mapping[str, int]
+    ) -> list[Trial]:
+        budget = Budget(
+            seeds=dict.fromkeys(seeds, scale.seeds) if scale.seeds else seeds,
+            first_seed=scale.first_seed,
+            episodes=1_200 if scale.quick else None,
+            overrides=scale.overrides,
+            side_by_side=True,
+        )
+        return trials(root, sources_of(games, plan.LEVEL), agents, budget, device)
+
+    result = []
+    if "diagnostics" in only:
+        every = trials_of((), {name: AGENTS[name] for name in TRIALS}, TRIALS)
+        result += [each for each in every if f"{each.agent} {each.game}" not in PLAN["too_slow"]]
+    if "reading" in only:
+        agents = {name: variant.changes for name, variant in READERS.items()}
+        seeds = dict.fromkeys(agents, STRONG.run.replicas)
+        every = trials_of(PLAN["read_diagnostics"], agents, seeds)
+        result += [each for each in every if READERS[each.agent].suits(each.source, vectors=False)]
+    return result
 
 
 def _scale(options: argparse.Namespace) -> Scale:
@@ -72,15 +101,14 @@ def _scale(options: argparse.Namespace) -> Scale:
 def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[job.Job]:
     """Yield the jobs of each game, the game's facts first."""
     torch_device(options.device)
-    common = {"root": out, "commit": commit(), "device": options.device}
-    digest = _digest(options)
-    files = {"textworld": options.textworld, "jericho": options.jericho}
-    for path in filter(None, files.values()):
-        if not path.exists():
-            raise missing_file(path)
+    if not options.vectors:
+        for each in plan.variants_of(options.only, paraphrases=True):
+            if each.vectors:
+                warn(f"{each.name} is skipped: it needs a file of word vectors (--vectors FILE)")
+    questions = read_questions(options.paper) if options.paper else {}
     titles = {title: name for name, title in PAPER.items()}
     sources: dict[str, str] = {}
-    for opened in experiment_games(options.games, options.only, files):
+    for opened in experiment_games(options.games, options.only, options.jericho):
         game = opened.game
         name = opened.name or titles.get(title_of(game), game.name)
         if sources.get(name) == opened.source:  # named twice
@@ -89,35 +117,28 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[job.
             both = f'{opened.source} and {sources[name]} are both named "{name}"'
             raise InputError(f"{both}; run one of them, or rename its file")
         sources[name] = opened.source
-        has = {"paraphrases": paraphrases_of(game) is not None, "vectors": digest is not None}
+        has = {"paraphrases": paraphrases_of(game) is not None, "vectors": bool(options.vectors)}
         variants = plan.variants_of(options.only, game=name, **has)
         for variant in (None, *(each for each in variants if opened.runs(each, name))):
+            settings = plan.settings_of(name, variant or plan.BEST, game, scale)
             if variant and (own := scale.overrides.keys() & variant.settings.keys()):
                 warn(f"{variant.name}: --set does not change its {', '.join(sorted(own))}")
-            settings = plan.settings_of(name, variant or plan.BEST, game, scale)
             if variant and options.ray is None:
                 check_memory(settings)
+            other = make(variant.source) if variant and variant.source else game
             yield job.Job(
-                source=opened.source,
+                root=out,
+                source=variant.source if variant and variant.source else opened.source,
                 game=name,
                 variant=variant,
                 settings=settings,
-                final=scale.final(variant or plan.BEST, settings),
-                hashes=hashes_of(game, variant),
-                vectors=digest if variant and settings.model.vectors else None,
-                **common,
+                final=scale.final(variant or plan.BEST),
+                hashes=hashes_of(other, variant),
+                commit=commit(),
+                device=options.device,
+                questions=questions,
             )
         close(game)
-
-
-def _digest(options: argparse.Namespace) -> str | None:
-    """The digest of the word vectors. Without them, warn about jobs that need them."""
-    if options.vectors:
-        return open_vectors(options.vectors).digest
-    for variant in plan.variants_of(options.only, paraphrases=True):
-        if variant.vectors:
-            warn(f"{variant.name} is skipped: it needs a file of word vectors (--vectors FILE)")
-    return None
 
 
 def _check_sentences(jobs: Iterable[Job]) -> None:
@@ -135,8 +156,8 @@ def _is_done(own: Job, again: bool) -> bool:
     except InputError as error:
         if not again:
             raise
-        aside = Results(own.root).move_aside(own.game, own.name)
-        warn(f"{error}\n  moved to {aside}")
+        Results(own.root).remove(own.game, own.name)
+        warn(f"{error}\n  computed again")
         return False
 
 
@@ -173,7 +194,7 @@ class GameToRun:
 
 
 def experiment_games(
-    names: Sequence[str], only: Collection[str], files: SuiteFiles
+    names: Sequence[str], only: Collection[str], jericho: Path | None = None
 ) -> Iterator[GameToRun]:
     """Yield the named games. Without names, the games that the experiments (`only`) need."""
     for name in names:
@@ -181,34 +202,29 @@ def experiment_games(
         yield from (GameToRun(each, make(each), requested=True) for each in sources)
     if names:
         return
-    kinds = {_kind(name) for name in only} or {STORIES}
-    if STORIES in kinds:
-        yield from _opened(PAPER, "only the built-in stories are used")
-        yield from _opened(BUILT_IN, "")
-    elif "encoders" in kinds:
-        yield from _opened(plan.ENCODED, "the experiment encoders is skipped")
+    kinds = {_kind(name) for name in only} or {"stories"}
+    if kinds & {"stories", "paper", "encoders"}:
+        yield from _opened(PAPER, "only other games are used")
+    if "stories" in kinds:
+        yield from _opened(BUILT_IN)
     if "parser" in kinds:
         yield from (GameToRun(name, make(name), extra=True) for name in plan.PARSED)
     if "reading" in kinds:
         yield from (GameToRun(name, make(name), extra=True) for name in plan.READ)
-        yield from _opened(
-            ["machine-of-death"], "Machine of Death is left out of the experiment reading"
-        )
-    if "suites" in kinds:
-        yield from suite_games(files)
+        yield from _opened(["machine-of-death"], "it is left out of the experiment reading")
     if "published" in kinds:
-        yield from published_games(only, files)
+        yield from published_games(only, jericho)
 
 
 def _kind(name: str) -> str:
-    """The experiment with separate games that a name belongs to, or STORIES."""
-    for experiment, variants in plan.ADDED.items():
-        if name == experiment or any(name == variant.name for variant in variants):
-            return experiment
-    return STORIES
+    """What games an experiment or a job runs on: "paper", "stories" or an experiment of its own."""
+    group = plan.VARIANTS[name].group if name in plan.VARIANTS else name
+    if name == "paper" or group in ("choices", "updates"):
+        return "paper"
+    return group if group in plan.ADDED else "stories"
 
 
-def _opened(names: Iterable[str], consequence: str) -> Iterator[GameToRun]:
+def _opened(names: Iterable[str], consequence: str = "") -> Iterator[GameToRun]:
     """Yield all games, or none if one of them is missing."""
     try:
         yield from [GameToRun(name, make(name)) for name in names]
@@ -216,27 +232,13 @@ def _opened(names: Iterable[str], consequence: str) -> Iterator[GameToRun]:
         warn(f"{consequence}: {error}")
 
 
-def suite_games(files: SuiteFiles) -> Iterator[GameToRun]:
-    """Yield a game of each installed suite."""
-    for suite, source in plan.PLAN["suite_games"]:
-        file = files.get(suite)
-        if "{file}" in source and (file is None or file.is_dir()):
-            warn(f"{suite} is skipped: it needs the file of a game (--{suite} FILE)")
-            continue
-        name = f"{suite}:{source.format(file=file)}"
-        try:
-            yield GameToRun(absolute_name(name), make(name), extra=True)
-        except InputError as error:
-            warn(f"{name} is skipped: {error}")
-
-
-def published_games(only: Collection[str], files: SuiteFiles) -> Iterator[GameToRun]:
-    """Yield the games of the protocols whose suite (or file, for Jericho) is present."""
+def published_games(only: Collection[str], jericho: Path | None) -> Iterator[GameToRun]:
+    """Yield the games of the protocols whose suite, and file in the case of Jericho, is present."""
     for protocol in protocols():
         name = plan.published_job(protocol.slug)
         if "published" not in only and name not in only:
             continue
-        file = _file_of(protocol, files.get("jericho"))
+        file = _file_of(protocol, jericho)
         if protocol.of_file and file is None:
             warn(f"{name} is skipped: it needs {protocol.game}.z3, .z5 or .z8 (--jericho FOLDER)")
             continue
@@ -254,6 +256,3 @@ def _file_of(protocol: Protocol, path: Path | None) -> Path | None:
         return None
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     return next((file for file in files if protocol.matches(file)), None)
-
-
-# --- The command line

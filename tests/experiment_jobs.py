@@ -23,15 +23,3 @@ class InProcessWorkers(Workers):
 
     def cancel(self, handle):
         handle.close()
-
-
-def assert_interrupted_job_matches(job, rows, names):
-    """Assert that a job interrupted after its first round writes the rows of an uninterrupted one.
-
-    `job(root)` creates the job, `rows(root)` is the folder of its rows; `names` of files are compared.
-    """
-    list(job("whole").run())
-    next(job("interrupted").run())
-    list(job("interrupted").run())
-    for name in names:
-        assert (rows("interrupted") / name).read_text() == (rows("whole") / name).read_text()

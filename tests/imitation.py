@@ -8,20 +8,11 @@ from typing import Any
 
 import pytest
 
-from lab.authors.added import Origin
-from lab.authors.install import PUBLISHED, add_games
+from lab.authors import PUBLISHED, add_games
 
 CROSSING = '''\
-#!/usr/bin/env python
 # -*- coding: utf-8 -*-
-import numpy as np
-import random, sys
-
 ran = open("THE_CODE_WAS_RUN", "w") # reveals that this code was run
-
-class StoryNode:
-    def __init__(self, text, actions, links):
-        self.text, self.actions, self.links = text, actions, links
 
 def AssignReward(ending, story = "savingjohn"):
     if story.lower() == "savingjohn":
@@ -145,9 +136,6 @@ class MachineOfDeathSimulator:
         if self.params['drank'] == 0:
             self.text += """The far bank is yours. FINIS"""
         return
-
-if __name__ == "__main__":
-    print(sys.argv)
 '''
 
 GATE = {
@@ -169,17 +157,13 @@ GATE = {
 }
 
 
-def write_clone(folder: Path, simulator: str = CROSSING, story: bytes | None = None) -> Path:
+def write_clone(folder: Path, simulator: str = CROSSING) -> Path:
     """Write all files from which the games are converted; return the folder."""
     simulators = folder / "simulators"
     simulators.mkdir(parents=True, exist_ok=True)
     files = {
         "MySimulator.py": simulator.encode("utf-8"),
-        "savingjohn.pickle": pickled_story(GATE, "Door") if story is None else story,
-        "savingjohn_wordId.pickle": pickled_words("the lamp is out".split()),
-        "savingjohn_actionId.pickle": pickled_words("take lie".split()),
-        "machineofdeath_wordId.pickle": pickled_words("river wide html".split()),
-        "machineofdeath_actionId.pickle": pickled_words("kiosk ferry".split()),
+        "savingjohn.pickle": pickled_story(GATE, "Door"),
         "machineofdeath_originalActions.txt": b"kiosk\nI can swim.\nNobody says this.\n",
         "machineofdeath_paraphrasedActions.txt": b"booth\nI know how to swim.\nNor this.\n",
     }
@@ -197,14 +181,14 @@ def treat_as_published(folder: Path) -> Iterator[None]:
             data = (folder / name).read_bytes().replace(b"\r\n", b"\n")
             hashes[name] = hashlib.sha256(data).hexdigest()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lab.authors.install.PUBLISHED", hashes)
+        patch.setattr("lab.authors.PUBLISHED", hashes)
         yield
 
 
-def add_imitation(folder: Path, **options: Any) -> Origin:
+def add_imitation(folder: Path) -> None:
     """Install the games of an imitation."""
     with treat_as_published(folder):
-        return add_games(folder, **options)
+        add_games(folder)
 
 
 def pickled_story(passages: dict[str, Any], start: str) -> bytes:
@@ -221,15 +205,6 @@ def pickled_story(passages: dict[str, Any], start: str) -> bytes:
             )
         nodes += pickled_string(name) + b"(i__main__\nStoryNode\n(d" + fields + b"bs"
     return b"((d" + nodes + pickled_string(start) + b"p1\nt."
-
-
-def pickled_words(words: list[str]) -> bytes:
-    """Pickle a dictionary from words to ids."""
-    return (
-        b"(dp1\n"
-        + b"".join(pickled_string(word) + f"I{i}\ns".encode() for i, word in enumerate(words))
-        + b"."
-    )
 
 
 def pickled_string(text: str) -> bytes:

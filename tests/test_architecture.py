@@ -218,7 +218,7 @@ def test_no_text_of_a_story_is_run_as_code():
     """Only these modules start processes, each with a fixed command."""
     allowed = (
         "drrn.experiments.results",  # the commit of the code, by git
-        "lab.authors.install",
+        "lab.authors",
         "storytest.packages",  # git and npm, with names of our own list
         "textgames.processes",
         "textgames_page.runs",

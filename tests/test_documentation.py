@@ -138,13 +138,6 @@ def test_every_link_of_a_page_has_a_target(page):
             )
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
-def test_the_headings_of_a_page_are_unique(page):
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    headings = re.findall(r"^##? .+$", text, re.M)
-    assert len(headings) == len(set(headings))
-
-
 def anchors(page):
     """Return the anchors of the headings and the explicit ones."""
     text = page.read_text(encoding="utf-8")

@@ -17,9 +17,8 @@ import drrn
 from storytest.map.svg import game_map
 from storytest.playtest.playtest import StoryTest
 from storytest.playtest.report import report
-from textgames import pages
 from textgames.errors import InputError
-from textgames.notebook import Line, Picture, curve, live_display
+from textgames.notebook import Line, curve, live_display
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
@@ -53,12 +52,6 @@ def test_a_page_is_displayed_with_its_actions_and_escaped():
     assert "reward -0.1" in text and "The end" not in text
     ending: Any = drrn.Observation("Over.")
     assert "The end." in ending._repr_html_()
-
-
-def test_a_page_is_plain_text_without_jinja(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    pages.template_environment.cache_clear()
-    assert drrn.Observation("Over.")._repr_html_() is None
 
 
 def test_q_values_have_a_bar_for_each_action_and_are_an_array(trainer):
@@ -115,25 +108,6 @@ def test_a_run_is_displayed_as_its_curve(trainer, tmp_path):
     with pytest.raises(InputError, match=r"\.svg"):
         picture.save(tmp_path / "curve.png")
     assert "\n" not in repr(run) + repr(picture)
-
-
-def test_rows_are_a_data_frame(trainer, monkeypatch, tmp_path):
-    trainer.save(tmp_path / "run")
-    run = drrn.Run(tmp_path / "run")
-    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))
-    assert run.frame() == run.rows()
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="pandas"):
-        run.frame()
-
-
-def test_a_saved_picture_has_a_white_background(tmp_path):
-    lines = [Line("policy best", [200, 400], [10.0, 20.0], [1.0, 2.0])]
-    picture = Picture(curve("title", lines, {}) or "", "a curve")
-    assert "#fff" not in picture._repr_html_()  # a notebook has its own background
-    picture.save(tmp_path / "curve.svg")
-    first = ElementTree.fromstring((tmp_path / "curve.svg").read_text())[0]
-    assert first.tag.endswith("rect") and first.get("fill") == "#fff"
 
 
 def test_the_band_of_a_curve_ends_at_the_best_possible_score():

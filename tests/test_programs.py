@@ -60,7 +60,7 @@ def test_the_declared_defaults_and_names_are_those_of_the_library():
     assert commands["inspect"]["options"]["--memory"]["default"] == MEMORY
     assert commands["annotate"]["options"]["--limit"]["default"] == EXPLORE_LIMIT
     experiments = " ".join(TABLES["python -m lab"]["commands"]["reproduce"]["description"].split())
-    assert f"Experiments: {', '.join(EXPERIMENTS)}; those from encoders on run" in experiments
+    assert f"Experiments: {', '.join(EXPERIMENTS)}; those from choices on run" in experiments
     assert list(EXPERIMENTS)[-len(ON_REQUEST) :] == list(ON_REQUEST)
 
 

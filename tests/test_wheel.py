@@ -22,12 +22,6 @@ TINY = (
     "--paper --rounds 1 --episodes-per-round 5 --epochs 1 --evaluation-episodes 5 --replicas 1 "
     "--hidden 4"
 ).split()
-CONSUMER = """\
-import drrn
-
-text: str = drrn.make("long-watch").reset(0).text
-number: int = drrn.make("long-watch").reset(0).text  # type: ignore[assignment]
-"""
 
 
 def source_files(name):
@@ -134,23 +128,3 @@ def test_the_installed_page_is_served(run, program):
         with urllib.request.urlopen(server.stdout.readline().strip(), timeout=60) as answer:
             assert b"</html>" in answer.read()
         server.kill()
-
-
-@pytest.mark.full
-def test_mypy_uses_the_types_of_the_installed_packages(wheels, tmp_path):
-    pytest.importorskip("mypy")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "other"], check=True)
-    (packages,) = (tmp_path / "other").glob("lib/python*/site-packages")
-    options = [*OFFLINE, "--target", packages]
-    subprocess.run([*PIP, "install", *options, *wheels.values()], check=True)
-    (tmp_path / "consumer.py").write_text(CONSUMER, encoding="utf-8")
-    options = ["--strict", "--cache-dir", "cache", "--python-executable", "other/bin/python"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    result = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, "consumer.py"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from drrn.experiments.results import commit
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.runs.scores import RoundScores
@@ -18,7 +19,7 @@ from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
 from lab.experiments.job import Job
 from lab.experiments.plan import PAPER, PLAN, QUICK, Scale, Variant
-from lab.experiments.results import ARENA, commit, mark
+from lab.experiments.results import ARENA, mark
 from textgames.compiled.oracle import solve_game
 from textgames.errors import InputError
 from textgames.game.contract import fingerprint_of

@@ -2,32 +2,47 @@
 
 import contextlib
 import hashlib
-import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import torch
+
 from drrn.experiments import job
 from drrn.experiments.job import final_scores
+from drrn.experiments.results import Row, to_csv
+from drrn.models import Model
+from drrn.models.word_table import small_random
 from drrn.runs.config import versions
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, RoundScores
+from drrn.runs.storage import PROGRESS
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
-from lab.authors.added import sources_of
+from drrn.vectors import open_vectors
 from lab.experiments import measure
-from lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant, cost
-from lab.experiments.results import FACTS, GAME, KINDS, Results, to_csv, write_json
+from lab.experiments.plan import (
+    BAGS,
+    BEST,
+    MEMORY,
+    PAIRED,
+    RECALLED,
+    REWORDED,
+    Variant,
+    cost,
+    examples_of,
+)
+from lab.experiments.results import FACTS, GAME, KINDS, Results
 from lab.experiments.statistics import paraphrases_of
+from textgames import registry
 from textgames.errors import InputError
 from textgames.game.contract import Game, close, fingerprint_of
 from textgames.openers import GameSpec
 
 FACTS_EDITION = 2  # raised whenever the facts of games change, so that they are computed again
-CLOCK = "clock.json"
-WITH_QUESTS = ("parser", "suites")  # groups of variants whose good endings are counted
 
 
 @dataclass(frozen=True)
@@ -43,7 +58,7 @@ class Job(job.Job):
     hashes: dict[str, str | None]  # of the game and its paraphrases
     commit: str
     device: str = "cpu"
-    vectors: str | None = None  # hash of the word vectors, if the settings name some
+    questions: measure.Questions = field(default_factory=dict)  # see `measure.example_rows`
     column: ClassVar[str] = "softmax_final_reward"  # the score that is displayed, if any
 
     @property
@@ -76,8 +91,13 @@ class Job(job.Job):
             discount = self.settings.learner.discount
             return {**self.hashes, "alpha": alpha, "discount": discount, "edition": FACTS_EDITION}
         final = {f"final_{policy}": episodes for policy, episodes in self.final.items()}
-        vectors = {"vectors": self.vectors} if self.vectors else {}  # wherever the file is
-        return {**self.hashes, **self.settings.flat(), **final, **vectors}
+        settings = {**self.hashes, **self.settings.flat(), **final}
+        if path := self.settings.model.vectors:
+            settings["vectors"] = open_vectors(Path(path)).digest  # wherever the file is
+        if (self.variant.first_weights, self.variant.biases) != (1.0, 0.0):
+            settings["first_weights"] = self.variant.first_weights
+            settings["biases"] = self.variant.biases
+        return settings
 
     def is_done(self) -> bool:
         stored = self.results.load(self.game, self.name)
@@ -86,49 +106,53 @@ class Job(job.Job):
             return False
         path = self.results.path(self.game, f"{self.name}.csv")
         self.refuse_other_settings(stored.record["wanted"], path)
-        return True
+        return not self._is_unasked(stored.rows.get(".examples", []))
+
+    def _is_unasked(self, rows: list[Row]) -> bool:
+        """Whether the actions that the paper makes up are known now, but are not in the rows."""
+        has_examples = any(example.printed for example in examples_of(self.game))
+        kinds = {row["kind"] for row in rows}
+        return bool(rows) and has_examples and not self.questions.keys() <= kinds
+
+    def open(self) -> Game:
+        """The game. Nothing that another machine sent is trusted."""
+        game = GameSpec(self.source).open()
+        if hashes_of(game, self.variant) != self.hashes:
+            raise InputError(f"{self.source}: the game has changed; run the command again")
+        return game
 
     def run(self) -> Iterator[RoundScores]:
         start = time.perf_counter()
-        game = GameSpec(self.source).open()  # trusts nothing that another machine sent
-        if hashes_of(game, self.variant) != self.hashes:
-            raise InputError(f"{self.source}: the game has changed; run the command again")
+        game = self.open()
         try:
             if self.variant is None:
                 facts = measure.facts(game, self.settings, self.source, self.game)
                 rows = [{"measure": name, "value": value} for name, value in facts.items()]
-                self._store(game, {"": to_csv(rows, FACTS)}, _Clock(self, start))
+                self._store({"": to_csv(rows, FACTS)}, time.perf_counter() - start)
             else:
                 yield from self._train(self.variant, game, start)
         finally:
             close(game)
 
     def _train(self, variant: Variant, game: Game, start: float) -> Iterator[RoundScores]:
+        if variant == MEMORY:
+            registry.trust(self.settings.learner.name)
         trainer = Trainer(game, self.settings, self.device, spec=GameSpec(self.source))
+        vary_first_weights(trainer.model, variant)
         run = Run(self.folder)
-        trace = None
-        if variant == BEST:
-            trace = measure.Trace.of(run.folder, self.game, trainer.compiled)
-        last = self.settings.run.rounds
-        per_round = self.settings.run.episodes_per_round
+        before = sum(row["seconds"] for row in run.progress()[-1:]) if run.has(PROGRESS) else 0.0
+        trace = measure.Trace.of(run.folder, self.game, trainer) if variant == BEST else None
 
         def before_save(finished: Round) -> None:
-            episodes = finished.number * per_round
-            if trace and (episodes in measure.TRACED_EPISODES or finished.number == last):
-                trace.save(trainer.model, episodes)
-            if variant.group in WITH_QUESTS:
-                measure.save_step_counts(run, trainer)
+            if trace:
+                trace.save(trainer, finished.number)
 
-        clock = _Clock(self, start)
-        for finished in self.train(trainer, before_save):
-            assert isinstance(finished, Round)
-            clock.tick(finished.learning_seconds)
-            yield finished
+        yield from self.train(trainer, before_save)
         rows = self._measure(variant, game, trainer, run)
         if trace:
-            rows[".embeddings"] = trace.rows(self.settings.run.seeds, last * per_round)
+            rows[".embeddings"] = trace.rows()
         files = {ending: to_csv(each, KINDS[ending]) for ending, each in rows.items()}
-        self._store(game, files, clock)
+        self._store(files, before + time.perf_counter() - start)
         self.remove_checkpoint()
 
     def _measure(self, variant: Variant, game: Game, trainer: Trainer, run: Run) -> measure.Files:
@@ -152,54 +176,43 @@ class Job(job.Job):
         compiled = trainer.compiled
         if compiled and variant in PAIRED and paraphrases_of(game) is not None:
             files[".pairs"] = measure.pair_rows(trainer.model, game, compiled)
-        if compiled and variant == BEST:
-            examples = measure.example_rows(trainer, self.game, game, compiled)
+        if variant in (BEST, MEMORY):
+            examples = measure.example_rows(trainer, self.game, game, self.questions)
             files |= {".examples": examples} if examples else {}
-        if variant.group == "published":
+        if variant.group in ("published", "updates") or variant == BEST:
             files[".progress"] = run.progress()
-        if variant.group in WITH_QUESTS:
+        if variant.group == "parser":
             files[".quests"] = measure.quest_rows(run, trainer, scores)
         if variant.group == "reading":
             recalled = RECALLED if variant in BAGS else ()
             files[".wordings"] = measure.wording_rows(trainer, self.source, ("", *recalled))
         return files
 
-    def _store(self, game: Game, files: Mapping[str, str], clock: "_Clock") -> None:
+    def _store(self, files: Mapping[str, str], seconds: float) -> None:
         record = {
             "wanted": self.plan,
-            "sources": sources_of(game),
             "versions": versions(),
-            "seconds": clock.seconds,
-            **{name: ", ".join(each) for name, each in clock.origin.items()},
+            "seconds": {"whole": round(seconds, 1)},
+            "commit": self.commit,
+            "device": self.device,
         }
-        if self.vectors:
-            record["vectors"] = Path(str(self.settings.model.vectors)).name
+        if self.settings.model.vectors:
+            record["vectors"] = Path(self.settings.model.vectors).name
         self.results.store(self.game, self.name, files, record)
 
 
-class _Clock:
-    """The duration of a job, and the commits and devices that ran it, over all interruptions."""
-
-    def __init__(self, job: Job, start: float) -> None:
-        self.path = job.folder / CLOCK
-        self.start = start
-        self.learning = 0.0
-        self.before = {"whole": 0.0, "learning": 0.0} if job.variant else {"whole": 0.0}
-        self.origin = {"commit": [job.commit], "device": [job.device]}
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            saved = json.loads(self.path.read_text(encoding="utf-8"))
-            pairs = {name: [*saved[name], *now] for name, now in self.origin.items()}
-            self.before = dict(saved["seconds"])
-            self.origin = {name: list(dict.fromkeys(each)) for name, each in pairs.items()}
-
-    def tick(self, learning: float) -> None:
-        self.learning += learning
-        write_json(self.path, {"seconds": self.seconds, **self.origin})
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        now = {"whole": time.perf_counter() - self.start, "learning": self.learning}
-        return {name: round(before + now[name], 1) for name, before in self.before.items()}
+def vary_first_weights(model: Model, variant: Variant) -> None:
+    """Scale the first weights as the variant says, also those of words that are met later."""
+    factor = variant.first_weights
+    for table in model.tables.values():
+        table.scale *= factor
+        table.weight *= factor
+    for name, weight in model.weights.items():
+        weight *= factor
+        if variant.biases and not weight.any():
+            width = weight.shape[2]
+            rows = [small_random([name], width, seed, variant.biases) for seed in model.seeds]
+            weight += torch.from_numpy(np.stack(rows)).to(weight.device)
 
 
 def hashes_of(game: Game, variant: Variant | None = None) -> dict[str, str | None]:

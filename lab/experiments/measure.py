@@ -1,7 +1,7 @@
 """What a job measures: scores, quests, Q-values, embeddings, and the facts of a game."""
 
 import itertools
-import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -9,39 +9,38 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from drrn.experiments.job import Scores
-from drrn.learning.q_learning import QLearning
+from drrn.experiments.results import Row
 from drrn.models import Model, Pages
+from drrn.models.drrn import DRRN
 from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.runs import tensors
 from drrn.runs.run import Run
-from drrn.runs.scores import MEASURES, reference_scores
+from drrn.runs.scores import MEASURES, compiled_or_none, reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.sentences import open_sentences
-from drrn.settings import Settings
-from lab.experiments.embeddings import embed, plane
+from drrn.settings import RunSettings, Settings
 from lab.experiments.plan import (
     FOUR_STEPS,
-    MADE_UP,
     PROTOCOLS,
     WORDINGS,
     Example,
     examples_of,
     published_job,
 )
-from lab.experiments.results import Row, mark
-from lab.experiments.statistics import paraphrases_of, statistics_of
+from lab.experiments.results import mark
+from lab.experiments.statistics import distances_of, paraphrases_of, statistics_of
 from storytest.twine.paraphrases import DEFAULT_SET
 from textgames.compiled.chain import softmax_of_slots
-from textgames.compiled.compile import MOST_STATES, compile_game
 from textgames.compiled.game import Compiled
 from textgames.compiled.history import with_history
 from textgames.compiled.memoryless import fixed_point
 from textgames.compiled.solve import Score, best, one_slot, policy_score, random_play
 from textgames.errors import InputError
-from textgames.files import json_or_none, write
+from textgames.files import read_text, write
 from textgames.game.contract import (
     Game,
     another,
@@ -127,36 +126,26 @@ def wording_rows(trainer: Trainer, source: str, recalled: Sequence[str]) -> list
 # --- Quests: the share of episodes with a good ending, and the steps that a seed has played by then
 
 GOOD_ENDINGS = ("quest done", "the comet seen", "won")
-PLAYED = "played.json"  # in the run's folder: steps of each seed, by round
-
-
-def save_step_counts(run: Run, trainer: Trainer) -> None:
-    """Add the steps that each seed has played to the run's folder, if the learner counts them."""
-    if isinstance(trainer.learner, QLearning) and trainer.settings.learner.keep:
-        counts = [buffer.added for buffer in trainer.learner.memories]
-        before = json_or_none(run.folder / PLAYED) or {}
-        write(run.folder / PLAYED, json.dumps({**before, str(trainer.round): counts}))
 
 
 def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
     """A row for each seed and round by softmax, then for each seed and policy at the end."""
     seeds = trainer.settings.run.seeds
-    counts: dict[str, list[int]] = json_or_none(run.folder / PLAYED) or {}
+    played = {(row["seed"], row["round"]): row["interactions"] for row in run.progress()}
 
-    def row(replica: int, number: int, policy: str, done: float, *, final: bool = False) -> Row:
-        steps = counts.get(str(number))
-        key = {"seed": seeds[replica], "round": number, "final": final, "policy": policy}
-        played = steps[replica] if steps else None
-        return {**key, "played": played, "done": done, "exact_done": None, "exact_return": None}
+    def row(seed: int, number: int, policy: str, done: float, *, final: bool = False) -> Row:
+        key = {"seed": seed, "round": number, "final": final, "policy": policy}
+        steps = played[seed, number]
+        return {**key, "played": steps, "done": done, "exact_done": None, "exact_return": None}
 
     rows = []
     for each in run.rows():
         done = good_share(each["endings"])
-        rows.append(row(seeds.index(each["seed"]), each["round"], "softmax", done))
+        rows.append(row(each["seed"], each["round"], "softmax", done))
     for sampled, score in scores:
         done = good_share(sampled.summary.endings) / sampled.summary.episodes
         last = trainer.settings.run.rounds
-        rows.append(row(sampled.replica, last, sampled.policy, done, final=True))
+        rows.append(row(seeds[sampled.replica], last, sampled.policy, done, final=True))
         if score and trainer.compiled:
             rows[-1]["exact_done"] = exact_good_share(trainer.compiled, score)
         if score:
@@ -226,34 +215,50 @@ def _q_of_pages(model: Model, compiled: Compiled, actions: Sequence[str]) -> NDA
     return q
 
 
-def _example_texts(example: Example, compiled: Compiled) -> tuple[str, str, str] | None:
-    """The state, the good and the poor action. None in another version of the story."""
-    states = {mark(text): text for text in compiled.texts}
-    actions = {mark(text): text for text in compiled.actions}
+# --- Q-values of examples: actions of the game, paraphrased ones, and made-up ones
+
+MADE_UP = ("positive", "negative", "irrelevant")
+Questions = Mapping[str, str]  # the actions that the paper's authors made up, by label
+
+
+def read_questions(path: Path) -> Questions:
+    """The made-up actions of the paper's table 4, from its LaTeX source, such as "positive 1"."""
+    text = read_text(path)
+    questions = {}
+    for kind in MADE_UP:
+        row = re.search(rf"^{kind.capitalize()} actions \(not original\) & (.*?)\\\\", text, re.M)
+        if row is None:
+            raise InputError(f"{path}: not the source of the paper: table 4 has no {kind} actions")
+        for number, action in enumerate(re.findall(r"(\S.*?) \(-?[\d.]+\)", row[1]), 1):
+            questions[f"{kind} {number}"] = action
+    return questions
+
+
+def _example_texts(example: Example, compiled: Compiled) -> list[str] | None:
+    """The state and its actions. None in another version of the story."""
+    texts = {mark(text): text for text in (*compiled.texts, *compiled.actions)}
     try:
-        pair = (actions[example.good["mark"]], actions[example.poor["mark"]])
-        return (states[example.state["mark"]], *pair)
+        return [texts[each["mark"]] for each in (example.state, *example.actions)]
     except KeyError:
         return None
 
 
-def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) -> list[Row]:
-    """Q of each example's good and poor action, of both paraphrased, and of made-up ones."""
+def example_rows(trainer: Trainer, name: str, game: Game, questions: Questions) -> list[Row]:
+    """Q of each example's actions, of these paraphrased, and of made-up ones."""
     paraphrases = paraphrases_of(game) or {}
     rows = []
     for example in examples_of(name):
-        texts = _example_texts(example, compiled)
+        texts = _example_texts(example, trainer.compiled) if trainer.compiled else None
         if texts is None:
             continue
-        state, *pair = texts
-        actions = list(zip(("good", "poor"), pair, strict=True))
-        known = [(kind, action) for kind, action in actions if action in paraphrases]
-        actions += [(f"{kind} paraphrased", paraphrases[action]) for kind, action in known]
-        for kind in MADE_UP:
-            actions += [(kind, action) for action in example.made_up[kind]]
-        q = trainer.agent.ask(state, [action for _, action in actions])
+        state, *own = texts
+        asked = list(zip([action["role"] for action in example.actions], own, strict=True))
+        asked += [(f"{kind} paraphrased", paraphrases[a]) for kind, a in asked if a in paraphrases]
+        asked += [(kind, action) for kind in example.made_up for action in example.made_up[kind]]
+        asked += [(kind, action) for kind, action in questions.items() if kind in example.printed]
+        q = trainer.agent.ask(state, [action for _, action in asked])
         for replica, seed in enumerate(trainer.settings.run.seeds):
-            for (kind, action), value in zip(actions, q[replica].tolist(), strict=True):
+            for (kind, action), value in zip(asked, q[replica].tolist(), strict=True):
                 key = {"seed": seed, "state": example.state["mark"], "kind": kind}
                 rows.append({**key, "action": mark(action), "q": round(value, 4)})
     return rows
@@ -270,34 +275,38 @@ class Trace:
     """Saves the embeddings of an example in a run's folder, so that a resumed run has them."""
 
     folder: Path
+    run: RunSettings
     example: Example
-    texts: tuple[str, str, str]  # state, good and poor action
+    texts: list[str]  # state, good and poor action
 
     @staticmethod
-    def of(folder: Path, game: str, compiled: Compiled | None) -> "Trace | None":
+    def of(folder: Path, game: str, trainer: Trainer) -> "Trace | None":
         """The trace of the game's example, or None if it has none."""
         example = next((each for each in examples_of(game) if each.embedding), None)
-        texts = _example_texts(example, compiled) if example and compiled else None
-        return Trace(folder, example, texts) if example and texts else None
+        texts = _example_texts(example, trainer.compiled) if example and trainer.compiled else None
+        return (
+            Trace(folder, trainer.settings.run, example, texts[:3]) if texts and example else None
+        )
 
-    def save(self, model: Model, episodes: int) -> None:
-        """Save the three embeddings [R, 3, H], and Q of the two actions."""
-        state, *actions = self.texts
-        vectors, q = embed(model, state, actions)
-        write(self._path(episodes), tensors.tensor_bytes({"vectors": vectors, "q": q}))
+    def save(self, trainer: Trainer, number: int) -> None:
+        """Save the three embeddings [R, 3, H] and Q of the two actions, after some rounds."""
+        episodes = number * self.run.episodes_per_round
+        if episodes in TRACED_EPISODES or number == self.run.rounds:
+            vectors, q = embed(trainer.model, self.texts[0], self.texts[1:])
+            write(self._path(episodes), tensors.tensor_bytes({"vectors": vectors, "q": q}))
 
-    def rows(self, seeds: list[int], last: int) -> list[Row]:
+    def rows(self) -> list[Row]:
         """Where the three embeddings were, for each seed and each time they were saved."""
+        last = self.run.rounds * self.run.episodes_per_round
         times = [each for each in sorted({*TRACED_EPISODES, last}) if self._path(each).exists()]
         saved = [tensors.load_tensors(self._path(each))[0] for each in times]
         rows = []
-        for replica, seed in enumerate(seeds):
-            vectors = np.stack([each["vectors"][replica] for each in saved])
-            points = plane(vectors).tolist()
+        for replica, seed in enumerate(self.run.seeds):
+            points = plane(np.stack([each["vectors"][replica] for each in saved])).tolist()
             for episodes, tensor, three in zip(times, saved, points, strict=True):
-                key = {"seed": seed, "episodes": episodes, "state": self.example.state["mark"]}
                 q = [None, *(round(value, 4) for value in tensor["q"][replica].tolist())]
                 for role, (x, y), value in zip(ROLES, three, q, strict=True):
+                    key = {"seed": seed, "episodes": episodes, "state": self.example.state["mark"]}
                     point = {"x": round(x, 4), "y": round(y, 4), "q": value}
                     rows.append({**key, "role": role, **point})
         return rows
@@ -306,11 +315,39 @@ class Trace:
         return self.folder / f"embeddings-{episodes}.safetensors"
 
 
+def embed(model: Model, text: str, actions: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The vectors of a page and its actions [R, 1 + A, H], and Q of the actions [R, A]."""
+    assert isinstance(model, DRRN)
+    store = model.store.scratch()
+    state, ids = store.page(text, tuple(actions))
+    replicas = len(model.seeds)
+    pages = Pages(np.array([[state]] * replicas), np.array([[ids]] * replicas), store)
+    with torch.no_grad():
+        s, a = model.embeddings(model.read(pages[None])[0])
+        vectors = torch.cat([s[:, 0, None], a[:, 0]], dim=1)
+        return vectors.cpu().numpy(), model.q(pages)[:, 0].cpu().numpy()
+
+
+def plane(vectors: NDArray[Any]) -> NDArray[np.float64]:
+    """Project vectors [times, 1 + A, H] onto their two principal axes [times, 1 + A, 2].
+
+    The origin is fixed, so that a right angle with the page means a Q near 0. At the last time the
+    page points right, and the first action does not point down.
+    """
+    flat = vectors.astype(np.float64).reshape(-1, vectors.shape[-1])
+    axes = np.zeros((2, flat.shape[-1]))
+    rows = np.linalg.svd(flat, full_matrices=False)[2][:2]
+    axes[: len(rows)] = rows  # of one hidden unit, there is one axis
+    points = (flat @ axes.T).reshape(*vectors.shape[:2], 2)
+    page = points[-1, 0]
+    first = points[-1, 1]
+    oriented: NDArray[np.float64] = points * np.where([page[0] < 0, first[1] < 0], -1.0, 1.0)
+    return oriented
+
+
 # --- Facts of a game
 
-SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play: 10 in slower suites
-STATISTICS = "kind state_vocabulary action_vocabulary words_per_description most_actions".split()
-STATISTICS += "transitions pages actions".split()
+SUITE_EPISODES = {"twx": 100}  # of random play: 10 in slower suites
 
 
 def facts(game: Game, settings: Settings, source: str, name: str) -> dict[str, Any]:
@@ -320,34 +357,28 @@ def facts(game: Game, settings: Settings, source: str, name: str) -> dict[str, A
     """
     if suite_of(source):
         return _suite_facts(game, source, published_job(name))
-    try:
-        compiled = compile_game(game, limit=MOST_STATES)
-    except InputError:
-        compiled = None
-    statistics = statistics_of(game, compiled)
+    compiled = compiled_or_none(game, settings)
     scores = reference_scores(game, compiled, 2_000)
-    limit = step_limit_of(game)
     values: dict[str, Any] = {
         "title": title_of(game),
-        **{name: getattr(statistics, name) for name in STATISTICS},
-        "states": statistics.states,
-        "endings": statistics.endings,
-        "states_are_all": statistics.complete,
-        "states_that_differ": len(compiled) if compiled else None,
         "random_final_reward": scores.random,
         "best_final_reward": scores.best,
-        **(softmax_scores(compiled, settings, limit) if compiled else {}),
     }
-    if scores.random_return is not None and statistics.kind == "parser":
+    if compiled is None:
+        return values
+    limit = step_limit_of(game)
+    values |= statistics_of(game, compiled)
+    values["states_that_differ"] = len(compiled)
+    values |= softmax_scores(compiled, settings, limit)
+    if values["kind"] == "parser":
+        by_best = policy_score(compiled, one_slot(compiled, best(compiled, 1.0).slot), limit)
         values |= {"random_return": scores.random_return, "best_return": scores.best_return}
-        if compiled:
-            by_best = policy_score(compiled, one_slot(compiled, best(compiled, 1.0).slot), limit)
-            values["random_done"] = exact_good_share(compiled, random_play(compiled, limit))
-            values["best_done"] = exact_good_share(compiled, by_best)
-    if paraphrases := statistics.paraphrases.get(DEFAULT_SET):
+        values["random_done"] = exact_good_share(compiled, random_play(compiled, limit))
+        values["best_done"] = exact_good_share(compiled, by_best)
+    if paraphrases := distances_of(game, compiled).get(DEFAULT_SET):
         values |= {
             "paraphrases": paraphrases.pairs,
-            "paraphrased_pairs": len(paraphrased_pairs(game, compiled)) if compiled else None,
+            "paraphrased_pairs": len(paraphrased_pairs(game, compiled)),
             "oov_rate": paraphrases.oov_rate,
             "bleu": paraphrases.bleu,
         }
@@ -355,10 +386,7 @@ def facts(game: Game, settings: Settings, source: str, name: str) -> dict[str, A
 
 
 def _suite_facts(game: Game, source: str, job: str) -> dict[str, Any]:
-    """The facts of a suite's game: its name without folders, and scores of random play.
-
-    The games of a published job are those that it is scored on.
-    """
+    """The facts of a suite's game: its name without folders, and random play where it is scored."""
     suite, _, rest = source.partition(":")
     path, question, options = rest.partition("?")
     episodes = SUITE_EPISODES.get(suite, 10)
@@ -366,16 +394,14 @@ def _suite_facts(game: Game, source: str, job: str) -> dict[str, Any]:
         scored = another(game) or game
         if name := test_game_of(job, source):
             scored = stack.enter_context(opened(name, history=0))
-        elif job in PROTOCOLS:
+        else:
             scored = evaluation_game_of(game) or scored
         summary = summarise(play_episodes(scored, random_policy(0), episodes, 0))
     return {
         "title": title_of(game).partition(" (")[0],  # the source has its options
         "kind": "suite",
         "source": f"{suite}:{Path(path).name}{question}{options}",
-        "random_final_reward": summary.mean_final_reward,
         "random_return": summary.mean_return,
-        "random_done": good_share(summary.endings) / summary.episodes,
         "random_episodes": summary.episodes,
     }
 

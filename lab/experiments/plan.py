@@ -7,12 +7,11 @@ Variants of the paper are listed here, others in plan.toml, and example states i
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from drrn.experiments import agents
 from drrn.runs.config import recommended_settings
 from drrn.settings import PAPER as PAPER_SETTINGS
 from drrn.settings import STRONG, Settings, recipe, settings_for
@@ -47,13 +46,16 @@ class Variant:
     shared: bool = False
     n_steps: int = 1
     # Of variants that are not in the paper:
-    group: str = "paper"  # beyond, encoders, parser, suites, reading or sweep
+    group: str = "paper"  # or the experiment that it belongs to
     job: str = ""  # its name
     label: str = ""  # its name in a table
     changes: dict[str, Any] = field(default_factory=dict, hash=False)  # settings, by flat name
     games: Sequence[str] = field(default=(), hash=False)  # patterns of names; empty: all games
     vectors: bool = False  # whether it needs word vectors
     strong: bool = False  # whether it has the strong recipe in a parser game, too
+    source: str = ""  # the game that is played, if not the one that the results are of
+    first_weights: float = 1.0  # factor on the first weights
+    biases: float = 0.0  # first biases are random in ± this
 
     @property
     def name(self) -> str:
@@ -100,11 +102,6 @@ class Variant:
         return matches and (vectors or not self.vectors)
 
 
-def _planned(group: str) -> tuple[Variant, ...]:
-    """The variants of a group in plan.toml."""
-    return tuple(Variant(**entry) for entry in PLAN["job"] if entry["group"] == group)
-
-
 # --- The paper's variants
 
 PAPER = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}  # names, titles
@@ -125,21 +122,10 @@ CURVES = (BEST, Variant("drrn", 1, 100), *LARGE, LINEAR)
 INTERACTIONS = (BEST, *BILINEAR, NETWORK)
 PARAPHRASED = (*(each for each in LAYERED_GRID if each.layers == 2), TABLE)
 PAIRED = (BEST, NETWORK, *LARGE, TABLE)  # Q-values are recorded before and after paraphrasing
-LARGEST = (LINEAR, *(each for each in LAYERED_GRID if each.hidden == 100), TABLE, FOUR_STEPS)
+COMPARED = (LINEAR, *(each for each in LAYERED_GRID if each.hidden == 100))
+LARGEST = (*COMPARED, TABLE, FOUR_STEPS)
 
 # --- Other variants
-
-BEYOND = _planned("beyond")
-STRONG_JOB, LONG, VECTORS, *ABLATIONS = BEYOND
-EXPLORED = ("machine-of-death", "night-market")  # the games of the ablation tables
-ENCODERS = _planned("encoders")
-LSTM, GRU, ATTENTION, BAG_VECTORS, *_ = ENCODERS
-ENCODED = ("machine-of-death", "saving-john")  # the games of encoders, unless others are named
-PARSERS = _planned("parser")
-BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM, *DEFAULTS = PARSERS
-PARSED = ("home-world", "comet-house")
-SUITE_JOBS = _planned("suites")
-SUITE_BAG, SUITE_GRU, *_ = SUITE_JOBS
 
 
 def published_job(game: str) -> str:
@@ -160,21 +146,52 @@ PUBLISHED = tuple(
     for job, each in PROTOCOLS.items()
 )
 READERS = {n: Variant(group="reading", job=f"reading-{n}", **v) for n, v in PLAN["readers"].items()}
+# The models of 100 units after different numbers of epochs, and so of updates.
+UPDATES = tuple(
+    replace(
+        variant,
+        group="updates",
+        job=f"updates-{epochs}-{variant.name}",
+        changes={"epochs": epochs},
+        games=[game for game, numbers in PLAN["updates"].items() if epochs in numbers],
+    )
+    for epochs in sorted({*itertools.chain(*PLAN["updates"].values())})
+    for variant in COMPARED
+)
+GROUPS: dict[str, tuple[Variant, ...]] = {
+    "beyond": (),
+    "choices": (),
+    "encoders": (),
+    "parser": (),
+    "diagnostics": (),
+    "arena": (),
+    "reading": tuple(READERS.values()),
+    "published": PUBLISHED,
+    "updates": UPDATES,
+}
+for _entry in PLAN["job"]:
+    if _entry["group"] not in GROUPS:
+        names = ", ".join(GROUPS)
+        raise InputError(
+            f'plan.toml: no experiment is named "{_entry["group"]}"; choose from {names}'
+        )
+    GROUPS[_entry["group"]] += (Variant(**_entry),)
+BEYOND = GROUPS["beyond"]
+STRONG_JOB, LONG, VECTORS, *ABLATIONS = BEYOND
+CHOICES = GROUPS["choices"]
+MEMORY = CHOICES[0]
+ENCODERS = GROUPS["encoders"]
+ENCODED = ("machine-of-death", "saving-john")  # the games of encoders, unless others are named
+PARSERS = GROUPS["parser"]
+PARSED = ("home-world", "comet-house")
 BAGS = (READERS["bag"], READERS["bag-12000"])  # these recall other words
 READ = ("long-watch", "night-market", "home-world")  # their games
 RECALLED: list[str] = PLAN["recall"]  # sentence models
-AGENTS = agents.AGENTS  # of the diagnostics
-seeds_text = agents.seeds_text
-LEVEL = 2  # of their published results; settings are chosen on levels 1 and 3
+LEVEL = 2  # of the published diagnostics; settings are chosen on levels 1 and 3
 
 # --- Experiments
 
-ADDED = {"encoders": ENCODERS, "parser": PARSERS, "suites": SUITE_JOBS, "diagnostics": ()}
-ADDED["arena"] = ()
-ADDED["reading"] = tuple(READERS.values())
-ADDED["published"] = PUBLISHED
-ON_REQUEST = tuple(ADDED)  # run only if named: they take long, or need other packages
-EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
+PARTS: dict[str, tuple[Variant, ...]] = {
     "statistics": (),
     "scores": GRID,
     "curves": CURVES,
@@ -184,10 +201,19 @@ EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     "examples": (BEST,),
     "embeddings": (BEST,),
     "gaps": LARGEST,
+}
+OF_PAPER = {**PARTS, "choices": CHOICES, "updates": UPDATES}
+ADDED = {name: GROUPS[name] for name in GROUPS if name not in ("beyond", "choices", "updates")}
+EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
+    **PARTS,
     "beyond": BEYOND,
+    "choices": CHOICES,
+    "updates": UPDATES,
+    "paper": tuple(dict.fromkeys(itertools.chain(*OF_PAPER.values()))),
     **ADDED,
     "encoders": (BEST, *ENCODERS),
 }
+ON_REQUEST = tuple(EXPERIMENTS)[len(PARTS) + 1 :]  # run only if named: they take long
 VARIANTS = {variant.name: variant for variants in EXPERIMENTS.values() for variant in variants}
 
 
@@ -228,10 +254,12 @@ def game_order(games: Iterable[str]) -> list[str]:
 
 # --- Settings
 
-SEEDS = {"beyond": 10, "suites": 3}  # if not the paper's 5; settings were tuned on seeds from 1,000
+# Numbers of seeds, if not the paper's 5. Settings were chosen on seeds from 1,000.
+SEEDS = {"beyond": 10, "choices": 10}
+PAPER_SEEDS = {"saving-john": 10, "machine-of-death": 20}
+CHOOSING = 1_000  # the first seed of "updates", by which the number of epochs is chosen
 FINAL = {"softmax": 1000, "greedy": 200, "best": 1000}  # episodes of a seed after the last round
 QUICK = {"rounds": 3, "episodes_per_round": 100, "evaluation_episodes": 50}
-QUICK_SUITE = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2}
 QUICK_FINAL = {"softmax": 100, "greedy": 50, "best": 50}
 
 
@@ -245,13 +273,11 @@ class Scale:
     quick: bool = False
     overrides: dict[str, Any] = field(default_factory=dict)  # settings of all jobs
 
-    def final(self, variant: Variant, settings: Settings) -> dict[str, int]:
+    def final(self, variant: Variant) -> dict[str, int]:
         """The number of episodes after the last round, by policy."""
         if variant.group == "published":
             episodes = 2 if self.quick else PROTOCOLS[variant.job].episodes
             return dict.fromkeys(FINAL, episodes)
-        if variant.group == "suites":
-            return dict.fromkeys(FINAL, 4 * settings.run.evaluation_episodes)
         final = dict(QUICK_FINAL if self.quick else FINAL)
         if variant.group != "beyond":
             del final["best"]
@@ -264,12 +290,13 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     By precedence: the variant's settings, settings of all jobs (`--set`), tuned ones, those of the
     recipe and of the game. A setting of all jobs may have no effect on some of them.
     """
-    few = QUICK_SUITE if variant.group == "suites" else QUICK
-    common = {**(few if scale.quick else {}), **scale.overrides}
+    common = {**(QUICK if scale.quick else {}), **scale.overrides}
     paper = not variant.strong and (variant.group not in ("beyond", "reading") or name in PARSED)
     settings = recipe(paper=paper, recommended=recommended_settings(game))
     for entry in PLAN["tuned"]:
-        if fnmatchcase(name, entry["games"]) and fnmatchcase(variant.name, entry["jobs"]):
+        is_named = fnmatchcase(variant.name, entry.get("jobs", "*"))
+        is_named &= variant.group in entry.get("groups", [variant.group])
+        if is_named and fnmatchcase(name, entry["games"]):
             settings |= entry["settings"]
     settings |= {"vectors": scale.vectors} if variant.vectors else {}
     settings.pop("survey", None)  # the published jobs name all their settings
@@ -278,7 +305,10 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
         settings |= {"rounds": 2, "interactions": 4 * step_limit_of(game), "evaluation_episodes": 2}
     protocol = PROTOCOLS.get(variant.job)
     seeds = protocol.seeds if protocol else SEEDS.get(variant.group, PAPER_SETTINGS.run.replicas)
+    if variant.group == "paper":
+        seeds = PAPER_SEEDS.get(name, seeds)
     settings["replicas"] = scale.seeds or seeds
+    settings["seed"] += CHOOSING * (variant.group == "updates")
     if variant.job:
         return settings_for(settings, {})
     # A setting of all jobs is refused only if neither recipe nor this job uses it.
@@ -288,30 +318,35 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
 
 
 def cost(game: str, variant: Variant, settings: Settings) -> float:
-    """The approximate duration of a job, in arbitrary units."""
+    """The approximate duration of a job, in seconds of one core."""
     costs = PLAN["cost"]
     matches = (n for pattern, n in costs["jobs"].items() if fnmatchcase(variant.name, pattern))
     factor: float = costs["games"].get(game, 3.0) * next(matches, 1.0)
     size = (2 + settings.model.layers) * (200 + settings.model.hidden)
-    return factor * size * settings.run.rounds * settings.run.episodes_per_round
+    passes = (1 + settings.learner.epochs) / 2 * settings.run.replicas
+    episodes = settings.run.rounds * settings.run.episodes_per_round
+    seconds: float = costs["second"] * factor * size * episodes * passes
+    return seconds
 
 
 # --- The states whose Q-values are reported
 
-MADE_UP = ("positive", "negative", "irrelevant")
-Text = dict[str, str]  # a text of a game: its "mark", and its "gloss": its meaning in our own words
+Text = dict[str, Any]  # a text of a game: its "mark", and its "gloss": its meaning in our own words
 
 
 @dataclass(frozen=True)
 class Example:
-    """A state with a good and a poor action, and actions that we made up."""
+    """A state with actions of the game, and made-up ones by kind."""
 
     game: str
     state: Text
-    good: Text
-    poor: Text
-    made_up: dict[str, list[str]]  # by kind
+    actions: list[Text]  # with the "role" good, poor or other, and with Q in the "paper"
+    made_up: dict[str, list[str]] = field(default_factory=dict)  # by us, for our stories
+    printed: dict[str, float] = field(default_factory=dict)  # Q in the paper, by kind
     embedding: bool = False  # whether its embeddings are recorded during training
+
+    def role(self, role: str) -> Text:
+        return next(action for action in self.actions if action["role"] == role)
 
 
 _EXAMPLES = read_toml(Path(__file__).with_name("examples.toml"))["example"]

@@ -19,50 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drrn.experiments.results import (
-    TRIALS,
-    TRIALS_FILE,
-    Columns,
-    Row,
-    columns,
-    commit,
-    difference,
-    locked_folder,
-    read_trials,
-    refuse_sweep,
-    to_csv,
-    write_json,
-)
+from drrn.experiments.results import Columns, Row, columns, locked_folder, write_json
 from textgames.errors import InputError
-from textgames.files import make_folder, read_csv, write
+from textgames.files import read_csv, read_text, write
 from textgames.wording import words
-
-__all__ = [
-    "ARENA",
-    "EVALUATIONS",
-    "FACTS",
-    "GAME",
-    "KINDS",
-    "TRIALS",
-    "TRIALS_FILE",
-    "Results",
-    "Row",
-    "Stored",
-    "commit",
-    "difference",
-    "from_csv",
-    "mark",
-    "read_trials",
-    "to_csv",
-    "write_json",
-]
 
 ARENA = "arena"  # the folder of the arena's rows
 GAME = "game"  # takes the place of a job's name for the facts about a game
 REMEDY = "restore the file (git checkout), or compute it again: python -m lab reproduce --again"
-SETTINGS = """alpha discount learning_rate rounds episodes_per_round epochs batch_size model seed
-replicas final_softmax final_greedy""".split()
-NEEDED = {"wanted": SETTINGS, "seconds": ["whole", "learning"]}  # by a report, of a record
 
 # --- Rows
 
@@ -97,12 +61,9 @@ FACTS = columns("measure:text value:text")
 def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
     """The rows of a CSV file. An InputError names the line."""
     try:
-        rows = read_csv(text, columns, path)
+        return read_csv(text, columns, path)
     except InputError as error:
         raise InputError(f"{error}; {REMEDY}") from error
-    if not text.endswith("\n"):
-        raise InputError(f"{path}, line {len(rows) + 1}: the file is truncated; {REMEDY}")
-    return rows
 
 
 def mark(text: str) -> str:
@@ -130,9 +91,6 @@ class Results:
 
     root: Path
 
-    def refuse_sweep(self) -> None:
-        refuse_sweep(self.root)
-
     def work(self, game: str, name: str) -> Path:
         """The folder of a job's training run."""
         return self.root / "work" / game / name
@@ -146,41 +104,27 @@ class Results:
         records = (self.root / "rows").glob("*/*.json")
         return sorted((path.parent.name, path.stem) for path in records)
 
-    def record(self, game: str, name: str) -> dict[str, Any] | None:
-        """The record of a job, or None if the job is not finished."""
-        path = self.path(game, f"{name}.json")
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            parts = {key: dict(record[key]) for key in ("files", "wanted", "seconds", "versions")}
-            needed = NEEDED if name != GAME else {}
-            sound = [set(names) <= parts[key].keys() for key, names in needed.items()]
-            sound.append({""} <= parts["files"].keys() <= KINDS.keys())
-            sound.append((record["game"], record["job"]) == (game, name))
-            if not all(sound):
-                raise ValueError("a part is missing, or of another job")
-            return {**record, **parts, "commit": str(record["commit"])}
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: not the record of a job; {REMEDY}") from error
-
     def load(self, game: str, name: str) -> Stored | None:
         """A finished job, with every file checked against its recorded hash."""
-        record = self.record(game, name)
-        if record is None:
+        path = self.path(game, f"{name}.json")
+        if not path.exists():
             return None
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            kinds = {"": FACTS} if name == GAME else KINDS
+            columns = {ending: kinds[ending] for ending in record["files"]}
+            whole = {"wanted", "seconds", "versions", "commit"} <= record.keys() and "" in columns
+            if not whole or (record["game"], record["job"]) != (game, name):
+                raise ValueError("a part is missing, or of another job")
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise InputError(f"{path}: not the record of a job; {REMEDY}") from error
         rows = {}
-        for ending, sha256 in record["files"].items():
+        for ending, types in columns.items():
             path = self.path(game, f"{name}{ending}.csv")
-            try:
-                text = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{path}, line 1: cannot be read; {REMEDY}") from error
-            # before the hash, since it can name the line
-            rows[ending] = from_csv(text, FACTS if name == GAME else KINDS[ending], path)
-            if _sha256(text) != sha256:
-                count = len(rows[ending])
-                raise InputError(f"{path}: its {count} rows were changed by hand; {REMEDY}")
+            text = read_text(path)
+            rows[ending] = from_csv(text, types, path)  # before the hash, since it names the line
+            if _sha256(text) != record["files"][ending]:
+                raise InputError(f"{path}: its rows were changed; {REMEDY}")
         return Stored(record, rows)
 
     def store(
@@ -193,17 +137,11 @@ class Results:
         whole = {"game": game, "job": name, **record, "files": hashes}
         write_json(self.path(game, f"{name}.json"), whole)
 
-    def move_aside(self, game: str, name: str) -> Path:
-        """Move all files of a job to another folder, and return that folder."""
-        number = 1
-        while (aside := self.root / "work" / "aside" / str(number) / game / name).exists():
-            number += 1
-        make_folder(aside)
-        for path in sorted((self.root / "rows" / game).glob(f"{name}.*")):
-            path.rename(aside / path.name)
-        if self.work(game, name).exists():
-            shutil.move(self.work(game, name), aside / "work")
-        return aside
+    def remove(self, game: str, name: str) -> None:
+        """Remove the rows and the training run of a job."""
+        for path in (self.root / "rows" / game).glob(f"{name}.*"):
+            path.unlink()
+        shutil.rmtree(self.work(game, name), ignore_errors=True)
 
     def locked(self, command: str = "reproduce") -> AbstractContextManager[None]:
         """Let only this process write to the folder."""

@@ -1,38 +1,19 @@
 """The paper's statistics of a game, and the distance of paraphrases from their originals."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from storytest.authored import Explorable, explorable
+from storytest.authored import Explorable
 from storytest.twine.paraphrases import DEFAULT_SET, SCRIPT, is_retelling, read_paraphrases, retell
 from storytest.twine.reading import read_story
 from storytest.twine.story import split_link
 from textgames.compiled.game import Compiled
 from textgames.errors import InputError, require
 from textgames.game.contract import Game
-from textgames.wording import last_words, words
-
-Face = tuple[str, tuple[str, ...], bool]  # text, actions, whether these are in the text
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """The paper's table of a game: its texts, words and actions. Lower bounds unless complete."""
-
-    kind: str  # such as "choice"
-    transitions: str  # "deterministic" or "stochastic"
-    state_vocabulary: int
-    action_vocabulary: int
-    words_per_description: float
-    most_actions: int
-    pages: int  # distinct texts
-    actions: int  # distinct texts
-    states: int  # of (page, all variables)
-    endings: int  # those of one passage that differ in their last words count separately
-    complete: bool  # whether `states` counts all of them
-    paraphrases: "dict[str, Distance]" = field(default_factory=dict)  # by the name of the set
+from textgames.wording import words
 
 
 @dataclass(frozen=True)
@@ -44,64 +25,40 @@ class Distance:
     bleu: float | None  # corpus BLEU-4, from 0 to 1; None without sacrebleu
 
 
-def statistics_of(game: Game, compiled: Compiled | None) -> Statistics:
-    """The statistics of a compiled game, or of a story that is explored up to a limit."""
-    if compiled is not None:
-        is_stochastic = bool((np.diff(compiled.row_first) > 1).any())
-        states = (compiled.raw_states, len(compiled.endings), compiled.raw_complete)
-        return _statistics(game, _faces(compiled), is_stochastic, *states)
-    exploration = explorable(game, "exploring what cannot be compiled").explore()
-    faces = [(face.text, face.actions, face.hypertext) for face in exploration.faces]
-    endings = {
-        (face.ending, last_words(face.text) if face.ending.rule is None else "")
-        for face in exploration.faces
-        if face.ending is not None
+def statistics_of(game: Game, compiled: Compiled) -> dict[str, Any]:
+    """The paper's table of a game: its texts, words, actions and states."""
+    pages = np.unique(compiled.page)
+    texts = {compiled.texts[text] for text in compiled.page_text[pages]}
+    menus = [compiled.page_actions[page] for page in pages]
+    actions = {compiled.actions[action] for menu in menus for action in menu if action >= 0}
+    is_hypertext = {
+        bool(compiled.page_hypertext[page]) for page in pages if (menus[page] >= 0).any()
     }
-    states = (len(exploration.visited), len(endings), exploration.complete)
-    return _statistics(game, faces, exploration.stochastic, *states)
-
-
-def _faces(compiled: Compiled) -> list[Face]:
-    faces = []
-    for page in np.unique(compiled.page):
-        numbers = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
-        actions = tuple(compiled.actions[action] for action in numbers)
-        text = compiled.texts[compiled.page_text[page]]
-        faces.append((text, actions, bool(compiled.page_hypertext[page])))
-    return faces
-
-
-def _statistics(
-    game: Game,
-    faces: Collection[Face],
-    is_stochastic: bool,
-    states: int,
-    endings: int,
-    complete: bool,
-) -> Statistics:
-    is_hypertext = {hypertext for _, actions, hypertext in faces if actions}
     kinds = ["choice"] * (False in is_hypertext) + ["hypertext"] * (True in is_hypertext)
-    texts = {text for text, _, _ in faces}
-    actions = {action for _, menu, _ in faces for action in menu}
+    return {
+        "kind": str(getattr(game, "kind", None) or " & ".join(kinds) or "choice"),
+        "state_vocabulary": _vocabulary(texts),
+        "action_vocabulary": _vocabulary(actions),
+        "words_per_description": sum(len(words(text)) for text in texts) / len(texts),
+        "most_actions": max(int((menu >= 0).sum()) for menu in menus),
+        "transitions": "stochastic" if (np.diff(compiled.row_first) > 1).any() else "deterministic",
+        "pages": len(texts),
+        "actions": len(actions),
+        "states": compiled.raw_states,
+        "endings": len(compiled.endings),
+        "states_are_all": compiled.raw_complete,
+    }
+
+
+def distances_of(game: Game, compiled: Compiled) -> dict[str, Distance]:
+    """The distance of each set of paraphrases from its originals."""
+    texts = (*compiled.texts, *compiled.actions)
     sets = game.rules.paraphrases if isinstance(game, Explorable) else {}
-    return Statistics(
-        kind=str(getattr(game, "kind", None) or " & ".join(kinds) or "choice"),
-        transitions="stochastic" if is_stochastic else "deterministic",
-        state_vocabulary=_vocabulary(texts),
-        action_vocabulary=_vocabulary(actions),
-        words_per_description=sum(len(words(text)) for text in texts) / len(texts),
-        most_actions=max(len(menu) for _, menu, _ in faces),
-        pages=len(texts),
-        actions=len(actions),
-        states=states,
-        endings=endings,
-        complete=complete,
-        paraphrases={
-            name: distance(pairs, texts | actions if is_retelling(path) else actions)
-            for name, path in sets.items()
-            if (pairs := paraphrases_of(game, name))
-        },
-    )
+    return {
+        name: distance(pairs, texts if is_retelling(path) else compiled.actions)
+        for name, path in sets.items()
+        if (pairs := paraphrases_of(game, name))
+    }
 
 
 def _vocabulary(texts: Collection[str]) -> int:

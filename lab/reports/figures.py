@@ -129,8 +129,11 @@ def _draw_curves(axes: Any, data: dict[str, Any]) -> None:
     for name, (text, colour, dashes, is_above) in MARKS.items():
         if data.get(name) is not None:
             axes.axhline(data[name], color=colour, linestyle=(0, dashes), linewidth=1.2, zorder=1)
-            text = f"{text} {data[name]:{data.get('digits', '.1f')}}"
+            text = f"{text} {data[name]:.1f}"
             axes.annotate(text, (1, data[name]), **NOTE, **(ABOVE if is_above else BELOW))
+    for value, style in data.get("levels", ()):
+        if value is not None:
+            axes.axhline(value, color=LINES[style][0], linewidth=0.8, alpha=0.7, zorder=1)
     labels = {"xlabel": data.get("progress", "episodes played"), "title": data["title"]}
     axes.set(**labels, ylabel=data.get("measure", "mean final reward"))
     axes.set_xlim(left=0)

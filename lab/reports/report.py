@@ -1,136 +1,106 @@
-"""The report: RESULTS.md, the figures and tables in other pages, written from rows or checked.
+"""The report: pages of tables and figures, written from rows or checked against them.
 
-report.md has the text. A line `{{ name }}` in it stands for the tables and figures of BLOCKS. A
-section whose lines are all without rows is left out. Sentences about the numbers are written by
-hand in findings.md of the results folder: each section ends with its paragraphs there.
+The texts of the pages are in `texts/`: results.md is the paper, stories.md our own stories with the
+paper's models, agents.md our agents. A line `{{ name }}` there stands for the tables and figures of
+BLOCKS. A section whose lines are all without rows is left out. Sentences about the numbers are
+written by hand in findings.md of the results folder: each section ends with its paragraphs there.
 
-To add a section, write a function from the rows to blocks, add it to BLOCKS, and add a section to
-report.md.
+To add a section, write a function from the rows to blocks, add it to BLOCKS, and add a section to a
+page.
 """
 
+import argparse
 import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from drrn.settings import Settings
-from lab.experiments import plan
+from drrn.experiments.results import refuse_sweep
+from lab.experiments.plan import PAPER, VARIANTS, game_order
 from lab.experiments.results import ARENA, Results
-from lab.reports import beyond, paper
-from lab.reports.diagnostics import diagnostics_blocks
+from lab.reports import agents, paper
+from lab.reports.claims import claims_table
 from lab.reports.figures import Plot, as_file, draw, fault, from_file
-from lab.reports.published import published_blocks
 from lab.reports.result_set import ResultSet, decimal
-from textgames.document import MISSING, Block, Cell, Table, markdown_block
+from textgames.document import Block, Table, markdown_block
 from textgames.errors import InputError
 from textgames.files import read_text, write
+from textgames.terminal import warn
 from textgames_arena.report import report_files
 
-BLOCKS: dict[str, Callable[[ResultSet], Sequence[Block]]] = {
-    "headline": lambda results: [paper.headline_table(results)],
+ROOT = Path(__file__).parents[2]
+# Pages with blocks of the report, of which the folder `results` has the rows.
+READERS = ["README.md", "docs/claims.md", "docs/lab/beyond.md", "docs/textgames/diagnostics.md"]
+READERS.append("docs/drrn/arena.md")
+MODELS = "models of 100 hidden units"
+# Of the paper's experiments: blocks of some games.
+OF_GAMES: dict[str, Callable[[ResultSet, Sequence[str]], Sequence[Block]]] = {
     "statistics": paper.statistics_table,
     "scores": paper.scores_tables,
-    "curves": lambda results: paper.curves(results, "curves", "models of 100 hidden units"),
-    "shared": lambda results: paper.curves(results, "shared", "shared and separate embeddings"),
+    "curves": lambda results, games: paper.curves(results, games, "curves", MODELS),
+    "shared": lambda r, games: paper.curves(r, games, "shared", "shared and separate embeddings"),
     "interactions": paper.interaction_tables,
     "paraphrases": paper.paraphrases_blocks,
     "examples": paper.examples_tables,
     "embeddings": paper.embeddings_figures,
     "gaps": paper.gap_tables,
-    "beyond": beyond.strong_blocks,
-    "parts": beyond.part_tables,
-    "encoders": beyond.encoders_blocks,
-    "parser": beyond.parser_blocks,
-    "suites": beyond.suites_table,
-    "published": published_blocks,
-    "diagnostics": lambda results: diagnostics_blocks(results.diagnostics),
-    "reading": beyond.reading_tables,
+    "updates": paper.updates_blocks,
+    "choices": paper.choices_table,
+    "jobs": lambda results, games: [jobs_table(results, games)],
+}
+BLOCKS: dict[str, Callable[[ResultSet], Sequence[Block]]] = {
+    "headline": lambda results: [paper.headline_table(results)],
+    "claims": lambda results: [claims_table(results)],
+    "cells": paper.cells_table,
+    "beyond": agents.strong_figure,
+    "parts": agents.part_tables,
+    "encoders": agents.encoders_blocks,
+    "parser": agents.parser_blocks,
+    "published": agents.published_blocks,
+    "diagnostics": agents.diagnostics_blocks,
+    "reading": agents.reading_tables,
     "arena": lambda results: [results.arena.table()] if results.arena else [],
-    "time": lambda results: [time_table(results)],
-    "settings": lambda results: [settings_table(results)],
 }
-TEMPLATE = Path(__file__).with_name("report.md")
+TEXTS = Path(__file__).with_name("texts")
+PAGES = {"RESULTS.md": "results.md", "STORIES.md": "stories.md", "AGENTS.md": "agents.md"}
 PLACE = re.compile(r"^{{ (\w+) }}$", re.M)
-FAMILIES = "per-action max-action linear table drrn strong parser suite published reading".split()
-SETTINGS = {
-    "alpha": "α",
-    "discount": "γ",
-    "learning_rate": "η",
-    "rounds": "rounds",
-    "episodes_per_round": "episodes per round",
-    "interactions": "interactions",
-    "epochs": "epochs",
-    "batch_size": "batches of",
-    "final_softmax": "final episodes",
-}
 
 
-def _family(job: str) -> str:
-    return next((each for each in FAMILIES if job.startswith(each)), job)
+def run(options: argparse.Namespace) -> int:
+    """`python -m lab report`."""
+    is_published = options.out.resolve() == ROOT / "results"
+    pages = options.pages or [ROOT / page for page in READERS if is_published]
+    refuse_sweep(options.out)
+    if not options.check:
+        print(write_report(Results(options.out), pages))
+        return 0
+    problems = differences(Results(options.out), pages)
+    for problem in problems:
+        warn(f"differs from the rows: {problem}")
+    if not problems:
+        print("tables and figures agree with the rows")
+    return 1 if problems else 0
 
 
-def time_table(results: ResultSet) -> Table:
-    """The computing times, by game and family of jobs."""
-    families: dict[tuple[str, str], list[dict[str, float]]] = {}
+def jobs_table(results: ResultSet, games: Sequence[str]) -> Table:
+    """The jobs of each experiment: their seeds, computing time, device and commits."""
+    jobs: dict[tuple[str, ...], list[float]] = {}
     for (game, name), job in results.jobs.items():
-        families.setdefault((game, _family(name)), []).append(job.record["seconds"])
-    rows: list[list[Cell | str]] = []
-    whole = 0.0
-    order = plan.game_order(game for game, _ in families)
-    for game, family in sorted(families, key=lambda key: (order.index(key[0]), key[1])):
-        times = families[game, family]
-        total = sum(seconds["whole"] for seconds in times)
-        whole += total
-        share = sum(seconds["learning"] for seconds in times) / total if total else 0.0
-        row = [results.title(game), family, str(len(times)), decimal(total, 0)]
-        rows.append([*row, decimal(total / len(times), 0), f"{decimal(100 * share, 0)} %"])
-    header = ["Game", "Model", "Jobs", "Seconds", "… per job", "of it playing and learning"]
-    facts = sum(record["seconds"]["whole"] for record in results.fact_records.values())
-    total_minutes = decimal((whole + facts) / 60)
-    note = f"All jobs: {total_minutes} minutes, with {decimal(facts, 0)} seconds for statistics."
-    return Table("Computing time in seconds, all seeds", header, rows, [note])
-
-
-def settings_table(results: ResultSet) -> Table:
-    """The main settings, seeds, device and commits of all jobs, by game."""
-    jobs: dict[tuple[str, ...], list[str]] = {}
-    for (game, name), job in results.jobs.items():
-        jobs.setdefault((game, *_settings_cells(job.record)), []).append(name)
-    order = plan.game_order(game for game, *_ in jobs)
+        if game in games:
+            wanted = job.record["wanted"]
+            seeds = f"{wanted['seed']} to {wanted['seed'] + wanted['replicas'] - 1}"
+            commits = sorted(commit[:12] for commit in job.record["commit"].split(", "))
+            device = str(job.record.get("device", "cpu"))
+            key = (game, VARIANTS[name].group, seeds, device, ", ".join(commits))
+            jobs.setdefault(key, []).append(job.record["seconds"]["whole"])
     rows = []
-    for key in sorted(jobs, key=lambda key: order.index(key[0])):
-        rows.append([results.title(key[0]), _names(jobs[key]), *key[1:]])
-    header = ["Game", "Jobs", *SETTINGS.values(), "seeds", "device", "commit"]
-    return Table("", header, rows, align="ll" + "r" * (len(header) - 2))
-
-
-def _settings_cells(record: dict[str, Any]) -> list[str]:
-    wanted = record["wanted"]
-    unused = {"episodes_per_round" if wanted.get("interactions") else "interactions"}
-    if wanted.get("learner") == "returns":
-        unused.add("epochs")  # it counts updates
-    rate = {"model": wanted["model"], "learning_rate": wanted["learning_rate"]}
-    values = {**wanted, "learning_rate": Settings.from_flat(**rate).learning_rate}
-    cells = [MISSING if name in unused else str(values[name]) for name in SETTINGS]
-    seeds = range(wanted["seed"], wanted["seed"] + wanted["replicas"])
-    commits = sorted(commit[:12] for commit in record["commit"].split(", "))
-    cells.append(plan.seeds_text(seeds).removeprefix("seeds ").removeprefix("seed "))
-    return [*cells, str(record.get("device", "cpu")), ", ".join(commits)]
-
-
-def _names(jobs: Iterable[str]) -> str:
-    """The families of jobs with the rest of their names: drrn (1x20, 2x20)."""
-    families: dict[str, list[str]] = {}
-    for job in sorted(jobs):
-        family = _family(job)
-        families.setdefault(family, []).append(job.removeprefix(family).strip("-"))
-    names = []
-    for family, kinds in families.items():
-        rest = ", ".join(filter(None, kinds))
-        names.append(f"{family} ({rest})" if rest else family)
-    return ", ".join(names)
+    for game in game_order(game for game, *_ in jobs):
+        for (own, *rest), seconds in sorted(jobs.items()):
+            if own == game:
+                minutes = decimal(sum(seconds) / 60)
+                rows.append([results.title(game), *rest[:2], str(len(seconds)), minutes, *rest[2:]])
+    return Table("", ["Game", "Experiment", "seeds", "jobs", "minutes", "device", "commit"], rows)
 
 
 # --- Files
@@ -139,7 +109,7 @@ Content = Mapping[str, Sequence[Block]]
 
 
 def write_report(folder: Results, pages: Iterable[Path] = ()) -> Path:
-    """Write RESULTS.md, the figures, the arena's page and the blocks of other pages.
+    """Write the pages, the figures, the arena's page and the blocks of other pages.
 
     Args:
         folder: The results.
@@ -149,10 +119,10 @@ def write_report(folder: Results, pages: Iterable[Path] = ()) -> Path:
     Returns:
         The path of RESULTS.md.
     """
-    results, content = read_rows(folder)
-    for figure in _plots(content):
+    report = Report(folder)
+    for figure in report.plots:
         write(folder.root / figure.path, as_file(draw(figure)))
-    for path, text in _texts(folder, results, content, pages).items():
+    for path, text in report.texts(pages).items():
         write(path, text)
     return folder.root / "RESULTS.md"
 
@@ -165,13 +135,13 @@ def differences(folder: Results, pages: Iterable[Path] = (), at_most: int = 100)
         pages: As of `write_report`.
         at_most: How many characters of a line that differs are quoted.
     """
-    results, content = read_rows(folder)
+    report = Report(folder)
     messages = []
-    for figure in _plots(content):
+    for figure in report.plots:
         path = folder.root / figure.path
         if why := fault(from_file(_existing(path)), figure):
             messages.append(f"{path}: {why}")
-    for path, expected in _texts(folder, results, content, pages).items():
+    for path, expected in report.texts(pages).items():
         lines = itertools.zip_longest(
             _existing(path).splitlines(), expected.splitlines(), fillvalue=""
         )
@@ -183,42 +153,57 @@ def differences(folder: Results, pages: Iterable[Path] = (), at_most: int = 100)
     return messages
 
 
-def read_rows(folder: Results) -> tuple[ResultSet, Content]:
+class Report:
     """The rows of a folder, and the blocks of the report that they give.
 
     Raises:
         InputError: There are no rows.
     """
-    results = ResultSet(folder)
-    if not (results.games or results.diagnostics or results.arena):
-        command = f"python -m lab reproduce --out {folder.root}"
-        raise InputError(f"{folder.root}: there are no rows here; run {command} first")
-    return results, {name: blocks(results) for name, blocks in BLOCKS.items()}
+
+    def __init__(self, folder: Results) -> None:
+        self.root = folder.root
+        self.results = results = ResultSet(folder)
+        if not (results.games or results.diagnostics or results.arena):
+            command = f"python -m lab reproduce --out {folder.root}"
+            raise InputError(f"{folder.root}: there are no rows here; run {command} first")
+        self.blocks: Content = {name: blocks(results) for name, blocks in BLOCKS.items()}
+        stories = results.stories
+        games = {
+            "RESULTS.md": [game for game in stories if game in PAPER],
+            "STORIES.md": [game for game in stories if game not in PAPER],
+            "AGENTS.md": [game for game in results.games if game not in stories],
+        }
+        self.pages: dict[str, Content] = {
+            page: {**self.blocks, **{name: block(results, own) for name, block in OF_GAMES.items()}}
+            for page, own in games.items()
+        }
+
+    @property
+    def plots(self) -> list[Plot]:
+        """The figures of all pages."""
+        contents = (content.values() for content in self.pages.values())
+        blocks = itertools.chain.from_iterable(itertools.chain.from_iterable(contents))
+        return list({block.path: block for block in blocks if isinstance(block, Plot)}.values())
+
+    def texts(self, pages: Iterable[Path] = ()) -> dict[Path, str]:
+        """The texts of all files."""
+        texts = {}
+        for name, content in self.pages.items():
+            text = page_of(content, TEXTS / PAGES[name], self.root / "findings.md")
+            if text.count("\n## ") or name == "RESULTS.md":
+                texts[self.root / name] = text
+        if self.results.arena:
+            for name, text in report_files(self.results.arena).items():
+                texts[self.root / ARENA / name] = text
+        return texts | {page: block_text(page, self.blocks, self.root) for page in pages}
 
 
-def _plots(content: Content) -> Iterable[Plot]:
-    blocks = itertools.chain.from_iterable(content.values())
-    return [block for block in blocks if isinstance(block, Plot)]
-
-
-def _texts(
-    folder: Results, results: ResultSet, content: Content, pages: Iterable[Path]
-) -> dict[Path, str]:
-    texts = {folder.root / "RESULTS.md": results_text(content, folder.root / "findings.md")}
-    if results.arena:
-        for name, text in report_files(results.arena).items():
-            texts[folder.root / ARENA / name] = text
-    for page in pages:
-        texts[page] = page_text(page, content, folder.root)
-    return texts
-
-
-def results_text(content: Content, findings: Path) -> str:
-    """The text of RESULTS.md: the template with its blocks, and the findings of each section."""
+def page_of(content: Content, template: Path, findings: Path) -> str:
+    """The text of a page: the template with its blocks, and the findings of each section."""
     remarks = {**_sections(_existing(findings)), "": ""}  # its own first lines are left out
     parts = []
-    for title, body in _sections(TEMPLATE.read_text(encoding="utf-8")).items():
-        if any(_has_rows(content[name]) for name in PLACE.findall(body)):
+    for title, body in _sections(read_text(template)).items():
+        if not title or any(_has_rows(content[name]) for name in PLACE.findall(body)):
             text = PLACE.sub(lambda match: _markdown(content[match[1]]), body)
             parts += [f"## {title}\n\n{text}" if title else text]
             if remark := remarks.get(title):
@@ -237,7 +222,7 @@ def _sections(text: str) -> dict[str, str]:
     return {"": first.strip(), **{title: body.strip() for title, body in pairs}}
 
 
-def page_text(path: Path, content: Content, root: Path) -> str:
+def block_text(path: Path, content: Content, root: Path) -> str:
     """The text of a page with its blocks of the report."""
     figures = Path(os.path.relpath(root / "figures", path.parent)).as_posix()
     blocks = {name: _markdown(parts) for name, parts in content.items()}

@@ -6,11 +6,15 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from drrn.experiments.results import TRIALS_FILE, Row, read_trials
 from lab.experiments.plan import ADDED, PAPER, REWORDED, SIZES, VARIANTS, Variant, game_order
-from lab.experiments.results import ARENA, GAME, TRIALS_FILE, Results, Row, Stored, read_trials
+from lab.experiments.results import ARENA, GAME, Results, Stored
 from textgames.document import MISSING
 from textgames.errors import InputError
 from textgames.files import read_toml
@@ -19,47 +23,105 @@ from textgames_arena.report import Report
 from textgames_arena.tournament import read_all
 
 SEPARATE_KINDS = ("parser", "suite")  # games that the paper's experiments run on only on request
-_PAPER = read_toml(Path(__file__).with_name("paper.toml"))
+PUBLISHED = read_toml(Path(__file__).with_name("published.toml"))  # the paper's numbers
 
 
 def published(table: str, game: str) -> dict[str, Any]:
     """The paper's numbers of a game, if it has some."""
-    numbers: dict[str, Any] = _PAPER[table].get(game, {})
+    numbers: dict[str, Any] = PUBLISHED[table].get(game, {})
     return numbers
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A mean over seeds, and the standard deviation (n - 1) if there are several."""
+    """A mean over n seeds, and the standard deviation (n - 1) if there are several."""
 
     mean: float
     sd: float | None
+    n: int
 
-    def differs(self, other: Summary) -> bool:
-        """Whether the means differ by more than twice the joint standard deviation, √(sd² + sd²).
-
-        False if one of the deviations is unknown.
-        """
-        if self.sd is None or other.sd is None:
-            return False
-        return abs(self.mean - other.mean) > 2 * math.hypot(self.sd, other.sd)
+    @property
+    def half_width(self) -> float | None:
+        """Half of the 95 % confidence interval of the mean, by Student's t."""
+        if self.sd is None:
+            return None
+        return t_quantile(0.05, self.n - 1) * self.sd / math.sqrt(self.n)
 
 
 def summary(values: Sequence[float]) -> Summary | None:
     """The mean and the standard deviation, or None without values."""
     if not values:
         return None
-    return Summary(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
+    deviation = statistics.stdev(values) if len(values) > 1 else None
+    return Summary(statistics.fmean(values), deviation, len(values))
+
+
+def welch(first: Summary | None, other: Summary | None) -> float | None:
+    """The two-sided p of Welch's test that two means are equal. None if a deviation is unknown."""
+    if first is None or other is None or first.sd is None or other.sd is None:
+        return None
+    a, b = (each.sd**2 / each.n for each in (first, other) if each.sd is not None)
+    if a + b == 0:
+        return float(first.mean == other.mean)
+    freedom = (a + b) ** 2 / (a**2 / (first.n - 1) + b**2 / (other.n - 1))
+    return t_test(abs(first.mean - other.mean) / math.sqrt(a + b), freedom)
+
+
+def holm(p: Sequence[float | None]) -> list[float | None]:
+    """The values of p adjusted for their number, by Holm's method."""
+    known = sorted((value, index) for index, value in enumerate(p) if value is not None)
+    adjusted: list[float | None] = [None] * len(p)
+    least = 0.0
+    for rank, (value, index) in enumerate(known):
+        least = max(least, min(1.0, value * (len(known) - rank)))
+        adjusted[index] = least
+    return adjusted
+
+
+def t_test(t: float, freedom: float) -> float:
+    """P(|T| > t) for Student's T. With tan θ = T / √ν, θ has the density c · cos(θ)^(ν - 1)."""
+
+    def area(start: float) -> float:
+        width = np.pi / 2 - start
+        angles = start + width * (np.arange(4_000) + 0.5) / 4_000
+        return float(np.mean(np.cos(angles) ** (freedom - 1)) * width)
+
+    return area(math.atan(t / math.sqrt(freedom))) / area(0.0)
+
+
+@cache
+def t_quantile(p: float, freedom: float) -> float:
+    """The t with P(|T| > t) = p, by bisection."""
+    low, high = 0.0, 1_000.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_test(middle, freedom) > p else (low, middle)
+    return low
+
+
+def clearly_best(scores: Sequence[Summary | None]) -> int | None:
+    """The index of the score that is higher than each other one by Welch's test, if there is one.
+
+    The p of these tests are adjusted for their number.
+    """
+    known = [index for index, score in enumerate(scores) if score is not None]
+    if len(known) < 2:
+        return None
+    best = max(known, key=lambda index: scores[index].mean)  # type: ignore[union-attr]
+    p = holm([welch(scores[best], scores[index]) for index in known if index != best])
+    return best if all(each is not None and each < 0.05 for each in p) else None
 
 
 def published_score(game: str, variant: Variant, wording: str = "") -> Summary | None:
-    """The paper's final reward, or None if it has none."""
+    """The paper's final reward over five runs, or None if it has none."""
     scores = {} if wording == REWORDED else published(wording or "scores", game)
     model, _, size = variant.name.rpartition("x")
     if not model:  # without a size, such as linear
-        return Summary(*scores[size][0]) if size in scores else None
+        mean, sd = scores[size][0] if size in scores else (None, None)
+        return None if mean is None else Summary(mean, sd, 5)
     by_size = dict(zip(map(str, SIZES), scores.get(model, ()), strict=False))
-    return Summary(*by_size[size]) if size in by_size else None
+    mean, sd = by_size.get(size, (None, None))
+    return None if mean is None else Summary(mean, sd, 5)
 
 
 class ResultSet:
@@ -72,7 +134,6 @@ class ResultSet:
     def __init__(self, folder: Results) -> None:
         self.jobs: dict[tuple[str, str], Stored] = {}
         self.facts: dict[str, dict[str, str | None]] = {}
-        self.fact_records: dict[str, dict[str, Any]] = {}  # how the facts were computed
         for game, name in folder.jobs():
             if name not in (GAME, *VARIANTS):
                 path = folder.path(game, f"{name}.json")
@@ -80,7 +141,6 @@ class ResultSet:
             stored = folder.load(game, name)
             if stored is not None and name == GAME:
                 self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
-                self.fact_records[game] = stored.record
             elif stored is not None:
                 self.jobs[game, name] = stored
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
@@ -157,12 +217,12 @@ class ResultSet:
         """Summarise `scores`, which has the same arguments, over the seeds."""
         return summary(self.scores(*arguments, **options))
 
-    def means(
-        self, game: str, variants: Iterable[Variant], wording: str = ""
-    ) -> dict[Variant, float]:
-        """The mean scores of the variants that have rows."""
-        scores = {variant: self.final(game, variant, wording=wording) for variant in variants}
-        return {variant: score.mean for variant, score in scores.items() if score}
+    def finished(self, game: str, variant: Variant, **options: Any) -> Summary | None:
+        """As `final`, without the episodes that the step limit stopped, which count as 0 there."""
+        scores = self.scores(game, variant, **options)
+        stopped = self.scores(game, variant, "stopped", **options)
+        pairs = zip(scores, stopped, strict=True)
+        return summary([score / (1 - share) for score, share in pairs if share < 1])
 
     def text(self, game: str, variant: Variant, digits: int = 1, **options: Any) -> str:
         """Format the mean and the standard deviation of `scores`."""
@@ -179,6 +239,13 @@ class ResultSet:
         episodes = self.wanted(game, variant, "episodes_per_round")
         means = {number: summary(values) for number, values in sorted(rounds.items())}
         return [(number * episodes, s.mean, s.sd or 0.0) for number, s in means.items() if s]
+
+    def interactions(self, game: str, variant: Variant) -> float | None:
+        """The steps that a seed has played to learn, as a mean over seeds."""
+        rows = self.rows(game, variant, ".progress")
+        last = max((row["round"] for row in rows), default=0)
+        steps = [row["interactions"] for row in rows if row["round"] == last]
+        return statistics.fmean(steps) if steps else None
 
     def pairs(self, game: str, variant: Variant) -> list[list[tuple[float, float]]]:
         """The Q-values of actions and of their paraphrases, for each seed."""
@@ -222,6 +289,14 @@ def decimal(value: float | None, digits: int = 1) -> str:
 def percent(share: float | None, digits: int = 1) -> str:
     """Format a share as a percentage, and None as a dash."""
     return MISSING if share is None else f"{decimal(100 * share, digits)} %"
+
+
+def interval(value: Summary | None, digits: int = 1) -> str:
+    """Format a mean with half of its 95 % confidence interval."""
+    if value is None:
+        return MISSING
+    half = value.half_width
+    return decimal(value.mean, digits) + ("" if half is None else f" ± {decimal(half, digits)}")
 
 
 def spread(value: Summary | None, digits: int = 1) -> str:

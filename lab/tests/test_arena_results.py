@@ -24,7 +24,7 @@ def test_reproduce_trains_agents_plays_and_reports(tmp_path, capsys, monkeypatch
     assert main(command) == 0  # nothing is trained or played again
     assert {path: path.read_bytes() for path in before} == before
     (page := tmp_path / "page.md").write_text("<!-- arena -->\n<!-- /arena -->\n")
-    report = ["report", "--out", str(out), "--arena", str(page)]
+    report = ["report", "--out", str(out), "--pages", str(page)]
     assert main(report) == 0
     assert (
         "| memory/1 |" in page.read_text() and "2 (random, paper, strong, best)" in page.read_text()

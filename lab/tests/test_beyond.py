@@ -10,7 +10,6 @@ import pytest
 import drrn
 from drrn.settings import STRONG_CHANGES
 from drrn.vectors import open_vectors
-from lab.experiments.job import Job, hashes_of
 from lab.experiments.plan import (
     ABLATIONS,
     BEST,
@@ -23,12 +22,10 @@ from lab.experiments.plan import (
     variants_of,
 )
 from lab.experiments.results import EVALUATIONS, Results
-from lab.reports.beyond import strong_table
+from lab.reports.agents import strong_table
 from lab.reports.paper import headline_table
-from lab.reports.report import page_text, read_rows
 from lab.reports.result_set import ResultSet
 from tests.commands import main
-from tests.experiment_jobs import assert_interrupted_job_matches
 from textgames.document import Cell
 
 TINY = {"rounds": 2, "episodes_per_round": 20, "evaluation_episodes": 5, "updates": 3, "hidden": 8}
@@ -112,14 +109,6 @@ def test_the_settings_of_a_job_take_precedence_over_those_of_the_command():
     assert settings(BEST, overrides={"updates": 3}).learner.updates == 3
 
 
-def test_only_strong_jobs_are_evaluated_by_the_best_policy_and_in_reworded_games():
-    game = drrn.make("night-market")
-    assert Scale().final(BEST, settings(BEST)) == {"softmax": 1000, "greedy": 200}
-    assert "best" in Scale().final(STRONG_JOB, settings(STRONG_JOB))
-    assert set(hashes_of(game, BEST)) == {"sha256", "paraphrases"}
-    assert hashes_of(game, STRONG_JOB)["reworded"]
-
-
 # The command
 
 
@@ -156,38 +145,6 @@ def test_word_vectors_may_be_moved_but_not_changed(finished_results, vectors, tm
     assert "strong-vectors.csv: " in capsys.readouterr().err
 
 
-def test_without_word_vectors_a_message_names_the_skipped_job(finished_results, capsys):
-    assert main([*COMMAND, "--only", "beyond", "--seeds", "2", "--out", str(finished_results)]) == 0
-    output = capsys.readouterr()
-    assert "2 of 2 jobs are done" in output.out
-    assert "strong-vectors is skipped" in output.err
-
-
-@pytest.mark.full
-def test_an_interrupted_strong_job_ends_with_the_same_rows(tmp_path, vectors):
-    game = drrn.make("long-watch")
-
-    def job(root):
-        scale = Scale(seeds=1, overrides=TINY, vectors=str(vectors))
-        return Job(
-            root=tmp_path / root,
-            source="long-watch",
-            game="long-watch",
-            variant=VECTORS,
-            settings=settings_of("long-watch", VECTORS, game, scale),
-            final={"softmax": 20, "greedy": 5, "best": 5},
-            hashes=hashes_of(game, VECTORS),
-            commit="a commit",
-            vectors="d",
-        )
-
-    def rows(root):
-        return tmp_path / root / "rows/long-watch"
-
-    files = ("strong-vectors.csv", "strong-vectors.reworded.csv")
-    assert_interrupted_job_matches(job, rows, files)
-
-
 # The report
 
 
@@ -202,24 +159,5 @@ def test_the_report_has_the_scores_and_the_curves_of_the_strong_agent(finished_r
     headline = {row[0]: row for row in headline_table(results).rows}
     assert headline["The Long Watch"][4] == results.text("long-watch", STRONG_JOB)
     assert headline["Saving John"][1:] == ["—", "18.7 (0.4)", "—", "—", "—"]
-    assert "](figures/beyond.svg)" in (finished_results / "RESULTS.md").read_text()
+    assert "](figures/beyond.svg)" in (finished_results / "AGENTS.md").read_text()
     assert main(["report", "--out", str(finished_results), "--check"]) == 0
-
-
-def test_a_new_ablation_is_written_between_the_markers_of_a_page(finished_results, tmp_path):
-    shutil.copytree(finished_results / "rows", tmp_path / "rows")
-    results = Results(tmp_path)
-    page = tmp_path / "beyond.md"
-    page.write_text("before\n<!-- parts -->\n<!-- /parts -->\nafter\n")
-    ablation = next(variant for variant in ABLATIONS if variant.name == "strong-optimism")
-    assert f"| {ablation.label} | " not in page_text(page, read_rows(results)[1], tmp_path)
-    files = {}
-    for suffix in ("", ".reworded"):
-        files[suffix] = results.path("long-watch", f"strong{suffix}.csv").read_text()
-    record = results.record("long-watch", "strong")
-    assert record is not None
-    record = {**record, "game": "night-market", "job": ablation.name}
-    results.store("night-market", ablation.name, files, record)
-    text = page_text(page, read_rows(results)[1], tmp_path)
-    assert f"| {ablation.label} | " in text
-    assert text.startswith("before\n<!-- parts -->") and text.endswith("<!-- /parts -->\nafter\n")

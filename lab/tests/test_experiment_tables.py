@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 import drrn
+from drrn.experiments.results import to_csv
 from drrn.settings import PAPER
-from lab.experiments.plan import BEST, EXAMPLES, GRID
-from lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark, to_csv
+from lab.experiments.measure import read_questions
+from lab.experiments.plan import BEST, COMPARED, EXAMPLES, GRID, MEMORY, UPDATES
+from lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark
 from lab.reports import paper
-from lab.reports.report import differences, page_text, read_rows, results_text, settings_table
-from lab.reports.result_set import ResultSet, Summary, predictive_r2, squared_correlation
+from lab.reports.claims import CHECKS, CLAIMS, claims_table
+from lab.reports.report import READERS, Report, block_text, differences
+from lab.reports.result_set import ResultSet, Summary, clearly_best, holm, t_quantile, t_test, welch
 from tests.paper_games import PAPER_GAMES
 from tests.source_code import ROOT
 from textgames.compiled.compile import compile_game
@@ -23,9 +26,8 @@ from textgames.document import markdown_block
 from textgames.errors import InputError
 from textgames.wording import words
 
-PAGES = ("lab/beyond", "textgames/diagnostics", "drrn/arena")
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SETTINGS = {**PAPER.flat(), "final_softmax": 1000, "final_greedy": 200}
+SCORED = ("drrn_ahead", "two_layers", "people_ahead", "lower_variance")
 RECORD: dict[str, Any] = {
     "wanted": SETTINGS,
     "commit": "abc",
@@ -66,79 +68,114 @@ def lines(blocks):
 
 
 def scores(results):
-    return lines(paper.scores_tables(ResultSet(results)))
+    return lines(paper.scores_tables(ResultSet(results), ["saving-john"]))
 
 
-def test_a_table_has_the_means_and_deviations_of_its_rows(results):
-    cell = "**18.0 (1.0)**"
-    ours = f"| DRRN (L = 2) | {cell} | 18.4 (0.1) | {cell} | 18.5 (0.3) | {cell} | 18.7 (0.4) |"
-    assert ours in scores(results)
-    # All differences from the paper are within 2 √(sd² + sd²), so none is marked.
-    cell = "5.0 (1.0)"
-    ours = f"| PA DQN (L = 1) | {cell} | 2.0 (1.5) | {cell} | 4.0 (1.4) | {cell} | 4.4 (2.0) |"
-    assert ours in scores(results)
-    (statistics,) = paper.statistics_table(ResultSet(results))
-    assert "| Random play, final reward | -7.00 | about -7 |" in lines([statistics])
+def test_welch_and_holm_agree_with_published_tables():
+    """Student's t for 4 and 9 degrees, and an example of Welch's test worked out by hand."""
+    assert t_quantile(0.05, 4) == pytest.approx(2.7764, abs=1e-4)
+    assert t_quantile(0.05, 9) == pytest.approx(2.2622, abs=1e-4)
+    assert t_test(1.0, 1.0) == pytest.approx(0.5)  # Cauchy
+    # t = 2 / √(1/5 + 4/10), with (0.6)² / (0.04/4 + 0.16/9) = 12.96 degrees
+    p = welch(Summary(3.0, 1.0, 5), Summary(5.0, 2.0, 10))
+    assert (
+        p == pytest.approx(t_test(2 / 0.6**0.5, 12.96), abs=1e-6) == pytest.approx(0.0227, abs=1e-3)
+    )
+    assert welch(Summary(1.0, None, 1), Summary(2.0, 1.0, 5)) is None
+    assert holm([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.06, 0.06])
+    scores = [Summary(9.0, 1.0, 5), Summary(5.0, 1.0, 5), None]
+    assert clearly_best(scores) == 0 and clearly_best([scores[0], Summary(8.9, 1.0, 5)]) is None
 
 
-def test_differences_above_twice_the_joint_deviation_are_marked(results):
-    store(results, "saving-john", BEST, [15.0, 16.0, 17.0])  # 2.7 below 18.7; 2 √(1 + 0.16) = 2.15
-    assert any("| 16.0 (1.0) † | 18.7 (0.4) |" in line for line in scores(results))
-    store(results, "saving-john", BEST, [1.0])  # one seed has no deviation and no mark
-    assert any("| 1.0 | 18.7 (0.4) |" in line for line in scores(results))
-    assert Summary(0.0, 3.0).differs(Summary(10.1, 4.0))
-    assert not Summary(0.0, 3.0).differs(Summary(9.9, 4.0))
+def test_a_table_has_means_and_intervals_and_marks_what_differs(results):
+    """Three seeds with sd 1: ± 4.303 / √3 = 2.5. Nothing differs at 5 % after the adjustment."""
+    row = "| DRRN (L = 2) | 18.0 ± 2.5 | 24.0 | 18.4 (0.1) | 18.0 ± 2.5 | 24.0 | 18.5 (0.3) |"
+    assert any(line.startswith(row) for line in scores(results))
+    store(results, "saving-john", BEST, [15.0, 15.1, 15.2, 15.0, 15.1])
+    assert any("| 15.1 ± 0.1 † | 20.1 | 18.7 (0.4) |" in line for line in scores(results))
+    store(results, "saving-john", BEST, [1.0])  # one seed has no interval and no mark
+    assert any("| 1.0 | 1.3 | 18.7 (0.4) |" in line for line in scores(results))
+    (results.root / "rows/saving-john/drrn-2x100.json").unlink()
+    assert any("| — | — | 18.7 (0.4) |" in line for line in scores(results))
 
 
-def test_the_gap_table_measures_from_random_to_best_play(results):
-    # From -7 to 18 of 20: 25 of 27 is 93 %; a quarter of the episodes was truncated.
-    row = "| DRRN (L = 2) | **18.0 (1.0)** | 2.0 | 93 % | 25.0 % | — | — |"
-    assert row in lines(paper.gap_tables(ResultSet(results)))
+def test_finished_games_leave_out_those_that_the_limit_stopped(results):
+    """A quarter of the episodes was stopped: 18 / 0.75 = 24."""
+    finished = ResultSet(results).finished("saving-john", BEST)
+    assert finished is not None and finished.mean == 24.0
+    row = "| DRRN (L = 2) | 18.0 ± 2.5 | 24.0 ± 3.3 | 2.0 | 25.0 % | — | — |"
+    assert row in lines(paper.gap_tables(ResultSet(results), ["saving-john"]))
 
 
-def test_missing_rows_give_a_dash(results):
-    (results.root / "rows/saving-john/drrn-2x50.json").unlink()
-    (results.root / "rows/saving-john/game.json").unlink()
-    assert any("| — | 18.5 (0.3) |" in line for line in scores(results))
+def test_the_number_of_epochs_is_the_one_closest_to_the_papers_scores(results):
+    """The paper's seven scores are 4.4 and 4.4, 7.9, 5.9, 7.1, 18.2, 18.7."""
+    theirs = dict(zip(COMPARED, (4.4, 4.4, 7.9, 5.9, 7.1, 18.2, 18.7), strict=True))
+    for job in UPDATES:
+        model = next(each for each in COMPARED if job.name.endswith(f"-{each.name}"))
+        value = theirs[model] + (job.changes["epochs"] - 2)
+        store(results, "saving-john", job, [value] * 3)
+    distances = paper.epoch_distances(ResultSet(results), "saving-john")
+    assert distances == pytest.approx({1: 1, 2: 0, 3: 1, 5: 3})
+    text = "\n".join(lines(paper.updates_blocks(ResultSet(results), ["saving-john"])))
+    assert "| mean distance from the paper | 1.00 | **0.00** | 1.00 | 3.00 |" in text
 
 
-def test_jobs_with_equal_settings_share_a_row(results):
-    rows = (results.root / "rows/saving-john/linear.csv").read_text()
-    record = {**RECORD, "wanted": {**SETTINGS, "replicas": 1, "seed": 7}, "device": "cuda"}
-    results.store("saving-john", "linear", {"": rows}, record)
-    table = settings_table(ResultSet(results))
-    grid, linear = sorted(table.rows, key=lambda row: row[1] == "linear")
-    assert [row[0] for row in table.rows] == ["Saving John"] * 2
-    assert str(grid[1]).startswith("drrn (1x100, 1x20, ") and "per-action (" in str(grid[1])
-    assert linear[-3:] == ["7", "cuda", "abc"] and grid[-3:] == ["0 to 4", "cpu", "abc"]
-    cells = dict(zip(table.header, grid, strict=True))
-    assert cells["episodes per round"] == "200" and cells["interactions"] == "—"
-
-
-def test_a_bar_in_a_title_does_not_break_the_table(tmp_path):
-    results = Results(tmp_path)
-    store_facts(results, "tale", title="Sea | Sky", random_final_reward=1.0)
-    assert "|  | Sea \\| Sky |" in lines(paper.statistics_table(ResultSet(results)))
+def test_claims_are_judged_by_the_rows_and_untested_without_them(results):
+    """DRRN has 17, 18 and 19 and each baseline 4, 5 and 6 in Saving John; the other game no rows."""
+    verdicts = {str(row[2]): row[4:] for row in claims_table(ResultSet(results)).rows}
+    assert verdicts["DRRN in Saving John: 17.1 to 18.7"][0] == "held"
+    assert verdicts["DRRN in Machine of Death: 7.2 to 11.2"] == ["untested", "there are no rows"]
+    assert {claim["check"] for claim in CLAIMS if "check" in claim} == CHECKS.keys()
+    for variant in GRID:
+        model_scores = [16.0, 17.0, 18.0] if variant.layers == 2 else [10.0, 10.2, 10.4]
+        store(results, "machine-of-death", variant, model_scores)
+    rows = {name: check(ResultSet(results)) for name, check in CHECKS.items() if name in SCORED}
+    assert rows["drrn_ahead"] == (
+        "partly",
+        "Saving John: clearly ahead in 3 of 3 columns; "
+        "Machine of Death: clearly ahead in 0 of 3 columns",
+    )
+    assert rows["two_layers"][0] == "partly"  # 9 of 18: equal in one game, always in the other
+    assert rows["people_ahead"] == ("not held", "people 16.0, our best cell 17.0")
+    assert rows["lower_variance"][0] == "not held"  # the deviations are equal, or larger
 
 
 def test_sections_without_rows_are_left_out_and_findings_end_theirs(results):
     (results.root / "findings.md").write_text(
-        "About.\n\n## Final rewards\n\nOurs.\n\n## Encoders\n\nNo.\n"
+        "About.\n\n## Final rewards\n\nOurs.\n\n## Learning curves\n\nNo.\n"
     )
-    _, content = read_rows(results)
-    text = results_text(content, results.root / "findings.md")
+    texts = Report(results).texts()
+    assert [path.name for path in texts] == ["RESULTS.md"]
+    (text,) = texts.values()
     sections = dict(part.split("\n", 1) for part in text.split("\n## ")[1:])
-    assert {"Final rewards", "Settings"} < sections.keys() and "Encoders" not in sections
+    assert {"Final rewards", "Jobs"} < sections.keys() and "Learning curves" not in sections
     assert sections["Final rewards"].rstrip().endswith("|\n\nOurs.")
     assert "About." not in text and "{{" not in text
 
 
-def test_predictive_r2_counts_a_shift_as_an_error_and_the_correlation_ignores_it():
-    pairs = [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)]  # each off by 1: 1 - 3 / 8
-    assert predictive_r2(pairs) == pytest.approx(0.625)
-    assert squared_correlation(pairs) == pytest.approx(1)
-    assert predictive_r2([(1.0, 0.0), (1.0, 5.0)]) == 0
-    assert squared_correlation([(1.0, 0.0), (2.0, 0.0)]) == 0
+def test_the_table_of_examples_has_the_q_values_of_the_paper_by_label(results):
+    example = next(example for example in EXAMPLES if example.printed)
+    page = {"seed": 0, "state": example.state["mark"], "action": "0"}
+    good = {**page, "kind": "good", "action": example.role("good")["mark"], "q": 17.0}
+    for job, q in ((BEST, 6.0), (MEMORY, -18.0)):
+        rows = [good, {**page, "kind": "negative 1", "q": q}]
+        files = {".examples": to_csv(rows, KINDS[".examples"])}
+        store(results, "machine-of-death", job, [18.0], **files)
+    table = lines(paper.examples_tables(ResultSet(results), ["machine-of-death"]))
+    gloss = example.role("good")["gloss"]
+    assert f"| good | {gloss} | 17.0 | 17.0 | 16.6 |" in table
+    assert "| negative 1 | made up by the paper's authors | 6.0 | -18.0 | -17.4 |" in table
+
+
+def test_the_papers_own_actions_are_read_from_its_source(tmp_path):
+    kinds = ("Positive", "Negative", "Irrelevant")
+    rows = [rf"{k} actions (not original) & Do it. (2.8) {k} it. (-2.0) \\ \hline" for k in kinds]
+    (tmp_path / "paper.tex").write_text("\n".join(rows))
+    questions = read_questions(tmp_path / "paper.tex")
+    assert questions["negative 1"] == "Do it." and questions["irrelevant 2"] == "Irrelevant it."
+    (tmp_path / "paper.tex").write_text(rows[0])
+    with pytest.raises(InputError, match="negative"):
+        read_questions(tmp_path / "paper.tex")
 
 
 def test_predictive_r2_is_computed_per_seed(results):
@@ -157,8 +194,8 @@ def test_predictive_r2_is_computed_per_seed(results):
 def test_only_the_text_between_markers_is_replaced(results, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- headline -->\nold\n<!-- /headline -->\nafter\n")
-    _, content = read_rows(results)
-    text = page_text(readme, content, results.root)
+    content = Report(results).blocks
+    text = block_text(readme, content, results.root)
     assert text.startswith("before\n<!-- headline -->")
     assert text.endswith("<!-- /headline -->\nafter\n")
     assert "| Saving John | -7.0 | 18.7 (0.4) | 18.0 (1.0) | — | 20.0 |" in text
@@ -166,11 +203,7 @@ def test_only_the_text_between_markers_is_replaced(results, tmp_path):
     for broken in ("no markers", text.replace("<!-- /headline -->", "")):
         readme.write_text(broken)
         with pytest.raises(InputError, match=r"README\.md"):
-            page_text(readme, content, results.root)
-
-
-def test_a_mark_depends_only_on_words():
-    assert mark("Drop the  ANCHOR!") == mark("drop the anchor") != mark("drop anchor")
+            block_text(readme, content, results.root)
 
 
 # Texts of other people's stories
@@ -195,13 +228,6 @@ def test_published_files_contain_no_text_of_the_papers_games(game_path, name):
     phrases = phrases_of(compile_game(drrn.make(game_path(name))))
     for path, text in published_words().items():
         assert quotes(phrases, text) == [], path
-
-
-def test_a_published_text_of_a_game_would_be_detected(imitated_games):
-    phrases = phrases_of(compile_game(drrn.make(imitated_games / "saving-john.toml")))
-    text = " and at the gate you think of oil and "
-    assert quotes(phrases, text) == ["at the gate you think of oil"]
-    assert quotes(phrases, " at the gate you think ") == []
 
 
 def phrases_of(compiled):
@@ -239,7 +265,7 @@ def test_example_states_are_in_the_games_and_invented_actions_are_not(game_path,
     assert examples and sum(example.embedding for example in examples) == 1
     for example in examples:
         assert example.state["mark"] in texts
-        assert {example.good["mark"], example.poor["mark"]} <= actions
+        assert {action["mark"] for action in example.actions} <= actions
         for action in itertools.chain(*example.made_up.values()):
             assert mark(action) not in actions and set(words(action)) <= vocabulary
 
@@ -250,20 +276,6 @@ def test_exact_scores_replace_sampled_ones(results):
     assert exact is not None and (exact.mean, exact.sd) == (18.5, 0.0)
     sampled = ResultSet(results).final("saving-john", BEST, "final_reward")
     assert sampled is not None and sampled.mean == 1.5
-
-
-def test_the_table_of_examples_has_the_q_values_of_the_paper(results):
-    example = next(example for example in EXAMPLES if example.game == "saving-john")
-    page = {"seed": 0, "state": example.state["mark"]}
-    rows = [
-        {**page, "kind": "good", "action": example.good["mark"], "q": 17.0},
-        {**page, "kind": "poor", "action": example.poor["mark"], "q": -9.0},
-    ]
-    store(results, "saving-john", BEST, [18.0], **{".examples": to_csv(rows, KINDS[".examples"])})
-    table = lines(paper.examples_tables(ResultSet(results)))
-    assert f"| in the game, good | {example.good['gloss']} | 17.0 | 18.0 |" in table
-    assert f"| in the game, poor | {example.poor['gloss']} | -9.0 | -9.0 |" in table
-    assert f"| made up, positive | {example.made_up['positive'][0]} | — |  |" in table
 
 
 def test_published_rows_name_commits_of_this_repository():
@@ -294,16 +306,4 @@ def published():
 
 
 def test_published_files_agree_with_their_rows(published):
-    pages = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in PAGES)]
-    assert differences(published, pages) == []
-
-
-def test_numbers_of_findings_are_in_a_table_of_their_section(published):
-    findings = (published.root / "findings.md").read_text()
-    report = (published.root / "RESULTS.md").read_text()
-    for part in findings.split("\n## ")[1:]:
-        title, text = part.split("\n", 1)
-        section = report.split(f"\n## {title}\n")[1].split("\n## ")[0]
-        rows = "".join(line for line in section.splitlines() if line.startswith("|"))
-        numbers = set(NUMBER.findall(text))
-        assert numbers <= set(NUMBER.findall(rows)), title
+    assert differences(published, [ROOT / page for page in READERS]) == []

@@ -1,6 +1,5 @@
 """The experiment `reading`: what a hash, a bag, phrases and sentence vectors can and cannot score."""
 
-import csv
 import itertools
 from collections import Counter
 from statistics import fmean
@@ -14,7 +13,6 @@ from drrn.text import Store
 from lab.experiments.measure import wording_rows
 from lab.experiments.plan import PLAN
 from tests.commands import main
-from tests.documentation import ROOT
 from textgames.compiled import solve
 from textgames.compiled.compile import compile_game
 from textgames.diagnostics.reading import Order, Paraphrase
@@ -79,13 +77,3 @@ def test_without_sentence_models_the_experiment_trains_nothing_and_says_what_fet
     assert main(command) == 2
     assert "scripts/encoders" in capsys.readouterr().err
     assert not (tmp_path / "results/rows").exists()
-
-
-def test_published_scores_are_means_of_their_rows():
-    with (ROOT / "results/rows/night-market/reading-hash.wordings.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if not row["wording"]]
-    assert [int(row["seed"]) for row in rows] == [0, 1, 2, 3, 4]
-    mean = fmean(float(row["final_reward"]) for row in rows)
-    lines = (ROOT / "docs/lab/beyond.md").read_text().split("**Readers**")[1].splitlines()
-    (line,) = (line for line in lines if line.startswith("| The Night Market |"))
-    assert line.split(" | ")[2].startswith(f"{mean:.2f} (")

@@ -12,7 +12,7 @@ from drrn.experiments import diagnose
 from drrn.experiments.agents import agent_settings
 from drrn.experiments.diagnose import Budget, Trial, sizes
 from drrn.experiments.results import TRIALS, to_csv
-from lab.experiments import diagnose as published
+from lab import reproduce as published
 from lab.experiments.plan import Scale
 from tests.commands import main
 from tests.documentation import ROOT
@@ -121,7 +121,7 @@ def test_the_report_and_the_page_agree_with_the_rows(tmp_path):
     rows += [made_up("default", 1.0, seed=1), made_up("gru", 1.0, level=3)]
     rows += [made_up("default", 0.5, variant="held-out")]
     (path := tmp_path / "diagnostics.csv").write_text(to_csv(rows, TRIALS))
-    command = ["report", "--out", str(tmp_path), "--diagnostics", str(page)]
+    command = ["report", "--out", str(tmp_path), "--pages", str(page)]
     assert main(command) == 0
     for line in ("| 95 % | 0 % † |", "| 50 % † | — |", "| 1 of 2 | 0 of 1 |"):
         assert line in page.read_text()
@@ -135,7 +135,7 @@ def test_reproduce_runs_the_published_agents(tmp_path, monkeypatch):
     monkeypatch.setattr("lab.reproduce._write_report", lambda results: True)
     command = ["reproduce", "--only", "diagnostics", "--quick", *SET, "rounds=1"]
     assert main([*command, "episodes_per_round=2", "--out", str(tmp_path)]) == 0
-    assert {row["agent"] for row in rows_of(tmp_path)} == published.PUBLISHED.keys()
+    assert {row["agent"] for row in rows_of(tmp_path)} == published.TRIALS.keys()
 
 
 def test_the_score_is_that_of_a_plain_training_run(folder):
@@ -150,8 +150,8 @@ def test_the_score_is_that_of_a_plain_training_run(folder):
 
 
 def test_every_published_trial_is_done():
-    for experiment in (published.published_trials, published.reading_trials):
-        jobs = experiment(ROOT / "results", Scale(), "cpu")
+    for experiment in ("diagnostics", "reading"):
+        jobs = published.published_trials([experiment], ROOT / "results", Scale(), "cpu")
         assert len(jobs) > 20
         assert [(job.agent, job.game) for job in jobs if not job.done] == []
 

@@ -10,6 +10,7 @@ import torch
 import drrn
 from drrn.cli import parser
 from drrn.cli.train import _settings
+from drrn.experiments.results import difference
 from drrn.models import Shape, build_model
 from drrn.models.encoders.recurrent import GRUEncoder
 from drrn.runs.config import recommended_settings
@@ -29,7 +30,7 @@ from drrn.settings import (
 )
 from drrn.text import Store
 from lab.experiments.plan import VARIANTS, Scale, settings_of
-from lab.experiments.results import Results, difference
+from lab.experiments.results import Results
 from tests.commands import main
 from tests.runs import SMALL, SMALL_STRONG, results_of, resume_command, same_results, train
 from tests.sample_games import Doors
@@ -266,9 +267,9 @@ def test_published_rows_have_the_settings_of_the_plan(game):
     names = [name for each, name in results.jobs() if each == game and name in VARIANTS]
     assert len(names) > 5
     for name in names:
-        record = results.record(game, name)
-        assert record is not None
-        actual = record["wanted"]
+        stored = results.load(game, name)
+        assert stored is not None
+        actual = stored.record["wanted"]
         plan = settings_of(game, VARIANTS[name], opened, Scale()).flat()
         del plan["vectors"]  # a file: rows have its digest
         assert difference({key: actual[key] for key in actual if key in plan}, plan) is None, name

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import textgames
-from lab.reports.beyond import BAG_REACHES
+from lab.reports.agents import BAG_REACHES
 from tests.commands import main
 from tests.game_checks import check_outcomes
 from textgames.compiled.compile import compile_game

@@ -1,1 +1,0 @@
-"""The paper's games and Home World, converted from clones of their authors' repositories."""
