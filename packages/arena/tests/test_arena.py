@@ -222,6 +222,18 @@ def test_functions_are_players(solved, tmp_path, monkeypatch):
         assert all(decision.readable for decision in result.decisions)
 
 
+def choose_wrongly(text, actions, history):
+    return {}["no such key"]
+
+
+def test_a_function_that_fails_is_one_sentence(solved, tmp_path, monkeypatch):
+    name = "packages.arena.tests.test_arena:choose_wrongly"
+    monkeypatch.setenv(registry.TRUSTED, name)
+    player = open_player(f"mine={name}", Options(tmp_path))
+    with pytest.raises(InputError, match=r"player mine: .*test_arena.py, line \d+: KeyError"):
+        player.play(solved("long-watch"), 0)
+
+
 def open_first(text):
     return {"text": text}, lambda seed: lambda page: seed % len(page.actions)
 

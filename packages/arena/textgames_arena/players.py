@@ -142,7 +142,10 @@ class FunctionPlayer(Player):
 
     def choose(self, match: Match) -> int | str:
         page = match.page
-        answer = self.function(page.text, list(page.actions), list(match.history.pages))
+        try:
+            answer = self.function(page.text, list(page.actions), list(match.history.pages))
+        except Exception as error:
+            raise InputError(f"player {self.name}: {registry.failure_in(error)}") from error
         return answer if isinstance(answer, str) else operator.index(answer)
 
 

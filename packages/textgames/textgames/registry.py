@@ -201,7 +201,7 @@ def _import(module: str, source: str) -> Any:
             reason = f"there is no module {missing}, neither in this folder nor installed; "
             reason += "run the command from its folder, or install it"
         else:
-            reason = f"{module} cannot be imported: {_failure(error)}"
+            reason = f"{module} cannot be imported: {failure_in(error)}"
         raise InputError(f"{source}: {reason}") from error
 
 
@@ -226,7 +226,7 @@ def _attribute(module: Any, attribute: str, source: str) -> Any:
     return value
 
 
-def _failure(error: Exception) -> str:
+def failure_in(error: Exception) -> str:
     """Describe an exception, with the line that raised it."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{last.filename}, line {last.lineno}"
