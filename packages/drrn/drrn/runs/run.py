@@ -255,7 +255,8 @@ class Run:
             self.check(ROWS)
         rounds = self.rounds()
         done = rounds[-1].number if rounds else 0
-        state = "finished" if done >= settings["rounds"] else "interrupted"
+        is_complete = done >= settings["rounds"] and self.has(HASHES)
+        state = "finished" if is_complete else "interrupted"
         if is_running:
             state = "running"
         means = {p: rounds[-1].mean(f"{p}_{self.measure}") for p in POLICIES if done}
