@@ -152,7 +152,6 @@ def quick_commands() -> Any:
     with (
         mock.patch("drrn.runs.curve.draw_run", lambda *_: None),
         mock.patch("drrn.cli.arena.report_files", lambda _: {}),
-        mock.patch("textgames_page.advice_worker.RETRY_SECONDS", 0),
         mock.patch.object(os, "fsync", lambda _: None),
         mock.patch.object(cli, "parser", PARSER),
     ):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textgames import GymnasiumGame as GymnasiumGame
     from textgames import InputError as InputError
     from textgames import Observation as Observation
-    from textgames import StoryDefaults as StoryDefaults
+    from textgames import StoryGame as StoryGame
     from textgames import best as best
     from textgames import check_game as check_game
     from textgames import compile_game as compile_game

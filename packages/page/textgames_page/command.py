@@ -1,4 +1,4 @@
-"""`drrn serve`: a local web page to play, test, train and explain."""
+"""The command `serve`: a local web page to play, test, train and explain."""
 
 import argparse
 from pathlib import Path

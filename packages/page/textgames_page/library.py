@@ -23,7 +23,6 @@ from textgames.game.contract import close, title_of
 from textgames.openers import BUILT_IN, WORLDS, GameSpec, installed_games, spec_for
 from textgames.registry import registered
 from textgames_page.async_service import AsyncService
-from textgames_page.http import content_type
 from textgames_page.limits import Limits
 from textgames_page.products import STORIES, has_stories
 
@@ -100,29 +99,24 @@ class Library:
         by_title = (entry for entry in self if entry.title == title)
         return next(by_source, None) or next(by_title, None)
 
-    async def upload(self, request: Request, opener: AsyncService) -> tuple[GameEntry, bool]:
-        """Add the story in a form. Returns the game, and whether it is new.
+    async def upload(self, request: Request, opener: AsyncService) -> GameEntry:
+        """Add the story in a form, unless it is there already.
 
         `opener` is a service of `OpeningWorker`, since the story may do harm.
         """
         if not has_stories():
             raise InputError(STORIES)
-        if content_type(request) != "multipart/form-data":
-            raise HTTPException(415, "Send the files as a form (multipart/form-data).")
         async with request.form(max_files=self.limits.upload_files, max_fields=4) as form:
             files = await _files(form)
         story = _story_name(files)
         parts = (name.encode() + b"\0" + data for name, data in sorted(files.items()))
         digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:10]
         id_ = f"{_id_part(PurePosixPath(story).stem)}-{digest}"
-        if id_ in self.entries:
-            return self.entries[id_], False
-        folders = [entry.folder for entry in self if entry.folder is not None]
-        size = sum(map(_size, folders))
-        if len(folders) >= self.limits.uploads or size > self.limits.uploads_bytes:
-            raise HTTPException(429, "Too many stories are uploaded. Remove some first.")
-        self.entries[id_] = await _save(id_, story, files, opener, self.limits.seconds)
-        return self.entries[id_], True
+        if id_ not in self.entries:
+            if sum(entry.kind == "uploaded" for entry in self) >= self.limits.uploads:
+                raise HTTPException(429, "Too many stories are uploaded. Remove some first.")
+            self.entries[id_] = await _save(id_, story, files, opener, self.limits.seconds)
+        return self.entries[id_]
 
     def rules_of(self, entry: GameEntry) -> tuple[Path, str | None]:
         """The file of a story's TOML, and its text if it exists."""
@@ -223,10 +217,6 @@ def _story_name(files: dict[str, bytes]) -> str:
         cure = "drop one story, with its TOML if it has one"
         raise HTTPException(400, f"The files contain {count}; {cure}.")
     return stories[0]
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
 
 
 async def _save(

@@ -15,7 +15,7 @@ import pytest
 from tests.machine import Machine
 from tests.source_code import ROOT
 from textgames.errors import InputError
-from textgames.processes import Service, ServiceError, locked, temporary_folder
+from textgames.processes import Service, ServiceError, locked
 
 HOLD = """
 import fcntl, sys, time
@@ -215,19 +215,3 @@ def test_a_lock_whose_file_its_last_holder_removed_still_excludes_others(tmp_pat
         path.unlink()
         with locked(path, "busy"), pytest.raises(InputError, match="busy"), locked(path, "busy"):
             pass
-
-
-def test_temporary_folders_of_killed_processes_are_removed_by_the_next():
-    with temporary_folder("test") as mine:
-        os.utime(mine, (0, 0))
-        with temporary_folder("test") as second:
-            assert mine.exists() and second != mine  # its process is alive
-        leftover = second
-        leftover.mkdir()
-        (leftover / "file").touch()
-        with temporary_folder("test"):
-            assert leftover.exists()  # so recent that its process may be about to lock it
-        os.utime(leftover, (0, 0))
-        with temporary_folder("test"):
-            assert not leftover.exists()
-    assert not mine.exists()

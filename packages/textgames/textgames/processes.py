@@ -1,4 +1,4 @@
-"""Processes: services that answer questions, locks on files, temporary folders."""
+"""Processes: services that answer questions, and locks on files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import contextlib
 import multiprocessing
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -36,8 +34,6 @@ else:
 
 START = "import sys; sys.path[:] = sys.argv[4:]; from textgames.processes import _serve; _serve()"
 OUT_OF_MEMORY = 75  # exit code of a process that exceeded its memory limit
-
-LOCK = ".lock"
 
 
 def cores() -> int:
@@ -379,7 +375,7 @@ def _watch(parent: int) -> None:
     _kill_group(os.getpid())
 
 
-# --- locks and temporary folders
+# --- locks
 
 
 @contextmanager
@@ -450,30 +446,3 @@ def lock_file(path: Path, busy: str) -> IO[str]:
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             return file
         file.close()  # the previous holder removed the file: a lock on it excludes nobody
-
-
-@contextmanager
-def temporary_folder(
-    kind: str, parent: Path | None = None, *, seconds: float = 60.0
-) -> Iterator[Path]:
-    """Create a folder that is removed at the end.
-
-    Folders of the same kind that killed processes left are removed, too.
-
-    Args:
-        kind: A part of its name.
-        parent: Where it is created. The default is /tmp, because paths of sockets must be short.
-        seconds: A folder that is younger is never removed, because its process may still lock it.
-    """
-    prefix = f".drrn-{kind}-"
-    if parent is None:
-        parent = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
-        prefix = f"drrn-{kind}-"
-    for leftover in parent.glob(f"{prefix}*"):
-        with contextlib.suppress(InputError, OSError):
-            if time.time() > leftover.stat().st_mtime + seconds:
-                with locked(leftover / LOCK, "in use"):
-                    shutil.rmtree(leftover)
-    folder = tempfile.TemporaryDirectory("", prefix, parent, ignore_cleanup_errors=True)
-    with folder as name, locked(Path(name, LOCK), f"{name}: locked by another process"):
-        yield Path(name)

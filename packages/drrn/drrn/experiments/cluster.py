@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ from drrn.runs.config import versions
 from textgames import registry
 from textgames.errors import InputError, require
 from textgames.files import inside, write
-from textgames.processes import Service, ServiceError, temporary_folder
+from textgames.processes import Service, ServiceError
 
 LOCAL = "local"  # the address of a cluster of this machine alone, started and ended by the command
 REMEDY = "name the HOST:PORT of a cluster that this machine has joined (ray start), or no address"
@@ -100,7 +101,9 @@ class RayCluster(Workers):
             os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
             quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
             if self.address == LOCAL:
-                self.folder = self.resources.enter_context(temporary_folder("ray"))
+                # its sockets need a short path, and its processes may end later
+                folder = TemporaryDirectory("", "drrn-ray-", "/tmp", ignore_cleanup_errors=True)
+                self.folder = Path(self.resources.enter_context(folder))
                 quiet |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
                 quiet |= {"num_cpus": self.count, "object_store_memory": self.memory}
                 quiet["_temp_dir"] = str(self.folder)
@@ -159,7 +162,8 @@ def run_job(
         return
     with contextlib.suppress(OSError):
         os.chdir(folder)
-    with temporary_folder("job", temporary) as root:
+    with TemporaryDirectory("", "drrn-job-", temporary) as scratch:
+        root = Path(scratch)
         for name, data in files.items():
             write(inside(root, name), data)
         here: Any = job  # a dataclass

@@ -18,7 +18,6 @@ from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, CURVE, HASHES, WEIGHTS, 
 from textgames import registry
 from textgames.errors import InputError, require
 from textgames.files import make_folder, write_atomically
-from textgames.processes import temporary_folder
 
 HASHED = (storage.ROWS, storage.METRICS, storage.SCORES, storage.MEMORY, WORDS, WEIGHTS)
 SHARED = (CONFIG, *HASHED, CHECKPOINT, HASHES, CARD, CURVE)
@@ -70,8 +69,9 @@ def pull_run(repository: str, out: Path, *, revision: str | None = None) -> None
     if out.exists():
         raise InputError(f"{out}: already exists; choose another name with --out")
     make_folder(out.parent)
-    with temporary_folder("pull", out.parent) as parent, _hub_errors(repository):
-        folder = parent / out.name
+    parent = tempfile.TemporaryDirectory("", ".drrn-pull-", out.parent)
+    with parent as name, _hub_errors(repository):
+        folder = Path(name, out.name)
         options = {"revision": revision, "allow_patterns": list(SHARED)}
         api.snapshot_download(repository, local_dir=folder, **options)
         _check_download(repository, folder)
