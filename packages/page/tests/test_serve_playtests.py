@@ -9,7 +9,6 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from storytest.map.story_map import story_map
-from storytest.playtest.clicks import ClickPath
 from storytest.playtest.playtest import StoryTest
 from tests.commands import main
 from tests.machine import Machine
@@ -18,11 +17,10 @@ from tests.stories import FORK, REWARDS
 from textgames.compiled.compile import compile_game
 from textgames.compiled.solve import best, random_play
 from textgames.errors import InputError
-from textgames.game.episodes import random_policy
 from textgames.openers import GameSpec, make
 from textgames_page.async_service import AsyncService
 from textgames_page.library import GameEntry, Library
-from textgames_page.playtest_worker import PlayTestWorker, map_data, sampled_findings
+from textgames_page.playtest_worker import PlayTestWorker, map_data
 from textgames_page.services import Services
 
 pytest.importorskip("starlette")
@@ -96,13 +94,10 @@ def test_each_page_of_a_sampled_map_has_a_path(fork):
 
 
 def test_odds_of_sampled_games_are_near_the_exact_ones(fork):
-    policies = {"random": random_policy(0)}
-    findings = sampled_findings(fork, ClickPath(("Go out.",)), policies, seconds=60)
-    odds = probabilities(findings.as_json())
-    assert odds["Island"] == pytest.approx(2 / 3, abs=0.1)
-    assert findings.random is not None and findings.random.games == 300
-    policies = {"random": random_policy(0)}
-    assert sampled_findings(fork, ClickPath(("Fly.",)), policies, seconds=0).random is None
+    findings = worker_of(fork).sampled_page(["Go out."], seconds=60)
+    assert probabilities(findings)["Island"] == pytest.approx(2 / 3, abs=0.1)
+    assert findings["random"]["games"] == 300
+    assert worker_of(fork).sampled_page(["Fly."])["random"] is None
 
 
 def wait_for(client, test, condition):

@@ -90,6 +90,7 @@ class PlayTest:
     def _report(self, progress: str) -> None:
         self.progress = progress
         if self.stopping:
+            self.stopping = False
             self.service.interrupt()
 
     def _save(self) -> None:
@@ -101,9 +102,7 @@ class PlayTest:
 
     def stop(self) -> None:
         """Interrupt the test, which then returns its results so far."""
-        self.stopping = True
-        if self.status == "running":
-            self.service.interrupt()
+        self.stopping = self.status == "running"
 
 
 class PlayTests:
