@@ -39,15 +39,3 @@ assert memory() == 0
 """
     result = run(code, tmp_path)
     assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.full
-def test_a_story_is_tested_without_modules_of_unix(tmp_path):
-    pytest.importorskip("uvicorn")
-    code = """
-from tests.commands import main
-sys.exit(main(["test", "long-watch", "--seconds", "5"]))
-"""
-    result = run(code, tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "10 endings" in result.stdout

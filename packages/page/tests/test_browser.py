@@ -147,17 +147,6 @@ def key_of(page, words):
 
 
 @full
-def test_two_windows_on_a_phone_play_independently(open_page, game):
-    one, other = (open_page(f"#/game/{game}/play", width=390, height=844) for _ in range(2))
-    other.locator("button.action").first.wait_for()
-    one.locator("button.action", has_text="Stay in.").click()
-    one.get_by_role("heading", name="The end: Home").wait_for()
-    assert other.locator("button.action", has_text="Stay in.").is_visible()
-    one.get_by_role("button", name="Play again").click()
-    one.locator("button.action", has_text="Stay in.").wait_for()
-
-
-@full
 def test_actions_show_the_agents_q_values_and_the_agent_plays_to_the_end(open_page, trained_game):
     page = open_page(f"#/game/{trained_game}/play")
     page.locator(".thought .q").first.wait_for()
@@ -317,24 +306,6 @@ def test_a_run_shows_how_it_learned_its_settings_and_its_agent(open_page, traine
     page.get_by_role("button", name="Rename: first try").click()
     page.get_by_role("link", name="Watch it play: rowing").click()
     page.get_by_role("button", name="Stop").wait_for()  # it plays by itself
-
-
-@full
-def test_the_tour_plays_five_captions(open_page):
-    page = open_page("#/tour")
-    captions = []
-    for number in range(1, 6):
-        page.locator(".tour h2", has_text=f"{number}. ").wait_for()
-        captions.append(page.locator(".tour-caption").inner_text())
-        assert page.locator(".tour-picture > *").count() >= 1
-        if number < 5:
-            page.get_by_role("button", name="Next").click()
-    assert len(set(captions)) == 5 and all("undefined" not in each for each in captions)
-    page.get_by_role("link", name="Train an agent on it").wait_for()
-    page.get_by_role("button", name="Play the tour").click()
-    page.locator(".tour h2", has_text="1. ").wait_for()
-    page.get_by_role("button", name="Pause").click()
-    page.get_by_role("button", name="Play the tour").wait_for()
 
 
 @full

@@ -9,7 +9,6 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from storytest.map.story_map import story_map
-from storytest.playtest.playtest import StoryTest
 from tests.commands import main
 from tests.machine import Machine
 from tests.page_client import client_of, upload
@@ -17,7 +16,7 @@ from tests.stories import FORK, REWARDS
 from textgames.compiled.compile import compile_game
 from textgames.compiled.solve import best, random_play
 from textgames.errors import InputError
-from textgames.openers import GameSpec, make
+from textgames.openers import GameSpec
 from textgames_page.async_service import AsyncService
 from textgames_page.library import GameEntry, Library
 from textgames_page.playtest_worker import PlayTestWorker, map_data
@@ -69,28 +68,6 @@ def test_the_map_has_the_links_of_each_page(fork):
         ("Grey", "Island"): ["Row on."],
     }
     assert [page["label"] for page in data["pages"] if page["ending"]] == ["Home", "Island"]
-
-
-@pytest.mark.parametrize("name", ["long-watch", pytest.param("home-world", marks=pytest.mark.full)])
-def test_pages_are_numbered_as_the_map_numbers_them(name):
-    compiled = compile_game(make(name))
-    graph = story_map(compiled)
-    assert graph.node_of_state is not None
-    for state in range(0, len(compiled), 7):
-        if not compiled.ended[state]:
-            assert graph.labels[graph.node_of_state[state]] == compiled.label(state)
-    assert len(set(graph.node_of_state.tolist())) == len(graph.labels)
-
-
-def test_each_page_of_a_sampled_map_has_a_path(fork):
-    test = StoryTest(fork, 1.0)
-    test.run()
-    test.solution = None
-    graph = test.story_map()
-    assert graph is not None and graph.paths is not None
-    paths = dict(zip(graph.labels, graph.paths, strict=True))
-    assert paths["Island"].actions == ("Go out.", "Row on.")
-    assert paths["Island"].comes_to == "An island, with figs."
 
 
 def test_odds_of_sampled_games_are_near_the_exact_ones(fork):

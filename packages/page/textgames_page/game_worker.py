@@ -177,37 +177,14 @@ class GameWorker:
 class OpeningWorker:
     """Opens games once, to find out whether they can be played."""
 
-    def open(self, spec: GameSpec) -> dict[str, Any]:
-        """The title of a game, and what is left out if it cannot be played otherwise."""
-        try:
-            return self._open(spec)
-        except InputError:
-            return self._open(replace(spec, lenient=True))
-
-    def opening(self, spec: GameSpec, characters: int = 3_000) -> str:
-        """The start of the text of the first page."""
+    def open(self, spec: GameSpec, characters: int = 3_000) -> tuple[str, str]:
+        """The title of a game, and the start of the text of its first page."""
         game = spec.open()
         try:
-            return game.reset(0).text[:characters]
-        finally:
-            contract.close(game)
-
-    def _open(self, spec: GameSpec) -> dict[str, Any]:
-        game = spec.open()
-        try:
-            if game.reset(0).ended:
+            page = game.reset(0)
+            if page.ended:
                 cause = "the game ends on its first page, so there is nothing to choose"
                 raise InputError(f"{game.name}: {cause}")
-            notes = _notes(game) if spec.lenient else []
-            return {"title": title_of(game), "lenient": spec.lenient, "notes": notes}
+            return title_of(game), page.text[:characters]
         finally:
             contract.close(game)
-
-
-def _notes(game: Game) -> list[str]:
-    """What is left out of a story, so that it can be played."""
-    from storytest.authored import Explorable
-    from storytest.twine.script import summarise
-
-    problems = game.problems if isinstance(game, Explorable) else ()
-    return [f"skipped: {line}" for line in summarise(problems)]

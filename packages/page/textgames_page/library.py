@@ -43,7 +43,6 @@ class GameEntry:
     name: str  # in the table of scores
     file: str | None = None  # name of its file, without the folder
     folder: Path | None = None  # of an uploaded story
-    notes: tuple[str, ...] = ()  # what is left out to play it
 
     @property
     def modified(self) -> float:
@@ -54,7 +53,7 @@ class GameEntry:
         return max((f.stat().st_mtime for f in files if f.suffix.lower() in TYPES), default=0.0)
 
     def as_json(self, runs: int = 0) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in ("id", "title", "kind", "file", "notes")}
+        own = {name: getattr(self, name) for name in ("id", "title", "kind", "file")}
         return {**own, "removable": self.folder is not None, "runs": runs}
 
 
@@ -179,10 +178,9 @@ def _uploaded() -> Iterator[GameEntry]:
 
 def _upload_entry(folder: Path, about: dict[str, Any]) -> GameEntry:
     file = Path(str(about["file"])).name
-    spec = spec_for(folder / file, lenient=bool(about["lenient"]))
-    notes = tuple(map(str, about.get("notes", ())))
+    spec = spec_for(folder / file, lenient=True)
     title = str(about["title"])
-    return GameEntry(folder.name, title, "uploaded", spec, folder.name, file, folder, notes)
+    return GameEntry(folder.name, title, "uploaded", spec, folder.name, file, folder)
 
 
 async def _files(form: FormData) -> dict[str, bytes]:
@@ -229,9 +227,9 @@ async def _save(
         for name, data in files.items():
             (temporary / name).write_bytes(data)
         main_file = next((name for name in files if name.endswith(RULES_TYPE)), story)
-        spec = spec_for(temporary / main_file, lenient=False)
-        opened = await opener.ask("open", spec, timeout=seconds)
-        about = {"file": main_file, **opened}
+        spec = spec_for(temporary / main_file, lenient=True)
+        title, _ = await opener.ask("open", spec, timeout=seconds)
+        about = {"file": main_file, "title": title}
         (temporary / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         folder = uploads_folder() / id_
         shutil.rmtree(folder, ignore_errors=True)  # not in the library, so it is incomplete

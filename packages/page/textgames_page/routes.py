@@ -77,8 +77,9 @@ async def inspect_game(services: Services, _: Request, game: GameEntry) -> Any:
 @route("GET", "/api/games/{game}/opening")
 async def read_opening(services: Services, _: Request, game: GameEntry) -> Any:
     """Return the text of the first page, which is known long before the findings."""
-    timeout = services.limits.seconds
-    return {"text": await services.opener.ask("opening", game.spec, timeout=timeout)}
+    seconds = services.limits.seconds
+    _, text = await services.opener.ask("open", game.spec, timeout=seconds)
+    return {"text": text}
 
 
 @route("POST", "/api/games", 201)

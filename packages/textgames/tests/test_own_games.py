@@ -98,14 +98,6 @@ def test_every_failure_to_open_a_users_game_is_one_sentence(folder, capsys, name
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", [{"paraphrased": True}, {"encoding": "cp1252"}])
-def test_options_of_stories_are_rejected_for_other_games(option):
-    with pytest.raises(
-        textgames.InputError, match="is for stories, but this is made by Python code"
-    ):
-        make("tests.sample_games:Doors", **option)
-
-
 @pytest.fixture
 def package(monkeypatch):
     """A package that registers two games, one of them broken."""
@@ -131,13 +123,6 @@ def test_a_registered_name_is_a_game_like_any_other(package, capsys, shared_comp
     assert "Doors and Dice" in output and "gone cannot be opened: " in output
 
 
-def test_absolute_name_changes_paths_only(folder):
-    names = ["long-watch", "saving-john", "mygames:Mine", "package.module:thing.of"]
-    assert [absolute_name(name) for name in names] == names
-    (folder / "tale.twee").touch()
-    assert absolute_name("tale.twee") == str(folder / "tale.twee")
-
-
 def test_as_game_accepts_objects_names_and_environments(folder):
     doors = Doors()
     assert as_game(doors) is doors and as_game("long-watch").name == "long-watch"
@@ -157,10 +142,3 @@ def test_as_game_accepts_objects_names_and_environments(folder):
 def test_an_object_that_is_not_a_game_is_rejected(thing, why):
     with pytest.raises(textgames.InputError, match=why):
         as_game(thing)
-
-
-def test_a_game_without_a_name_is_rejected():
-    game = Walk()
-    game.name = ""
-    with pytest.raises(textgames.InputError, match="name is ''"):
-        as_game(game)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -109,13 +108,6 @@ def test_a_process_that_dies_is_reported_each_time(mortal):
         assert raised.value.reason == "died"
 
 
-def test_a_process_that_another_thread_kills_is_reported(mortal):
-    mortal.open()
-    threading.Timer(0.2, mortal.kill).start()
-    with pytest.raises(ServiceError, match="SIGKILL"):
-        mortal.ask("sleep", 99)
-
-
 def test_a_slow_answer_kills_the_process_and_its_children(mortal):
     pid = mortal.ask("pid")
     child = mortal.ask("start_child")
@@ -207,11 +199,3 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path):
     with locked(path, "busy"):
         pass
     assert not path.exists()
-
-
-def test_a_lock_whose_file_its_last_holder_removed_still_excludes_others(tmp_path):
-    path = tmp_path / ".lock"
-    with locked(path, "busy"):
-        path.unlink()
-        with locked(path, "busy"), pytest.raises(InputError, match="busy"), locked(path, "busy"):
-            pass

@@ -100,7 +100,6 @@ function head(game) {
       {},
       h("h1", { tabindex: "-1" }, game.title),
       factsOf(game),
-      skippedFeatures(game.notes),
     ),
     h("nav", { class: "tabs", "aria-label": "Views of this game" }, links),
   );
@@ -126,18 +125,6 @@ function factWords({ statistics, endings, random, best }) {
   if (random) facts.push(`random play scores ${number(random.final_reward.mean, 1)}`);
   if (best) facts.push(`best possible ${number(best.final_reward.mean, 1)}`);
   return facts.filter(Boolean).join(" · ");
-}
-
-/** Unsupported parts of a story that are skipped. */
-function skippedFeatures(notes) {
-  if (!notes?.length) return null;
-  const lines = notes.map((note) => h("li", {}, note));
-  return h(
-    "details",
-    { class: "small" },
-    h("summary", {}, `Played without ${plural(notes.length, "unsupported feature")}`),
-    h("ul", {}, lines),
-  );
 }
 
 function mark(current) {
