@@ -89,16 +89,13 @@ def commands_of(run: Path) -> dict[str, list[str]]:
         "serve": ["serve", str(run)],
         "arena": ["arena", tale, "--player", f"agent:{run}", "--episodes", "1", "--out", new],
         "train --config": ["train", tale, "--config", str(run), "--rounds", "1", "--out", new],
-        "push": ["push", str(run), "ann/tale", "--checkpoint"],
-        "pull": ["pull", "ann/tale", "--out", new],
         "resume": ["train", "--resume", str(run), "--rounds", "2"],
     }
 
 
 def answer_of(run: Path, command: list[str]) -> Answer:
     """Run a command; the answer has the files that it wrote, and no moments and paths."""
-    hub = Hub(run)
-    with quick_commands(), mock.patch("drrn.runs.hub._hub_api", lambda: hub):
+    with quick_commands():
         is_page = command[0] == "serve"
         code, output, errors = open_on_page(run, command) if is_page else check_command(command)
     if command[0] == "train" and code == 0:
@@ -108,7 +105,7 @@ def answer_of(run: Path, command: list[str]) -> Answer:
     for path, name in ((str(run), "RUN"), (str(run.parent), "FOLDER")):
         output = output.replace(path, name)
     output = re.sub(r"\s+", " ", output)  # columns and lines depend on the length of the path
-    return code, MOMENT.sub("WHEN", output) + hub.uploaded, errors
+    return code, MOMENT.sub("WHEN", output), errors
 
 
 def open_on_page(run: Path, command: list[str]) -> Answer:

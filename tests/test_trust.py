@@ -20,7 +20,6 @@ from drrn.sentences import open_sentences
 from drrn.settings import Settings, all_settings
 from lab.experiments.job import Job
 from tests.commands import main
-from tests.fuzz_runs import Hub
 from tests.runs import SMALL, rehash, train
 from textgames import registry
 from textgames.command_line import trust_code
@@ -128,10 +127,6 @@ def commands_of(run, tale):
         ["arena", tale, "--player", f"agent:{run}", "--episodes", "1", "--out", run.parent / "x"],
     ]
     reading = [["runs", run.parent], ["runs", run.parent, "--json"], ["compare", run, run]]
-    reading += [
-        ["push", run, "ann/tale", "--checkpoint"],
-        ["pull", "ann/tale", "--out", run.parent / "pulled"],
-    ]
     return opening, reading
 
 
@@ -156,8 +151,7 @@ def test_no_command_imports_what_a_run_names(place, name, foreign, stranger, tra
         assert error.count("\n") <= 1, error
         assert not (stranger / "ran").exists(), command
     for command in reading:
-        with mock.patch("drrn.runs.hub._hub_api", lambda: Hub(run)):
-            code, error = run_command(command, capsys)
+        code, error = run_command(command, capsys)
         assert code == 0, (command, error)
     assert refusals >= 1
     if place != "learner":
