@@ -29,8 +29,9 @@ from tests.commands import process as process_of
 from tests.runs import SMALL
 from tests.stories import FORK, REWARDS
 
-DESCRIPTION = """Kill train, resume, reproduce and sweep at random moments and restart them until
-they end; every byte of the final files must equal those of an uninterrupted run."""
+DESCRIPTION = """Kill train, resume, reproduce, sweep, diagnose, arena and evaluate at random moments
+and restart them until they end; every byte of the final files and of what evaluate prints must
+equal those of an uninterrupted run."""
 ROUNDS = 15
 MAX_STARTS = 60  # of one command; after that it makes no progress
 STEPPED = ("--matches", "--optimiser", "adam", "--episodes-per-round", "3")
@@ -49,6 +50,7 @@ class Target:
     command: Callable[[Path, Path], list[str]]  # takes the story and the folder
     files: Callable[[Path], Files]
     prepare: Callable[[Path, Path], list[str]] | None = None  # runs first, without kills
+    prints: bool = False  # whether its output is compared, too
 
 
 def train_command(tale: Path, out: Path, rounds: int = ROUNDS) -> list[str]:
@@ -84,6 +86,21 @@ def sweep_command(tale: Path, out: Path) -> list[str]:
     return ["sweep", str(tale), *vary, *seeds, "--out", str(out), "--set", *settings]
 
 
+def diagnose_command(tale: Path, out: Path) -> list[str]:
+    settings = ["--set", "evaluation_episodes=4", "hidden=6"]
+    few = ["--level", "1", "--seeds", "3", "--episodes", "40", "--jobs", "1"]
+    return ["diagnose", "memory", *few, *settings, "--out", str(out)]
+
+
+def arena_command(tale: Path, out: Path) -> list[str]:
+    few = ["--player", "random", "best", "--episodes", "4000"]
+    return ["arena", str(tale), *few, "--out", str(out)]
+
+
+def evaluate_command(tale: Path, out: Path) -> list[str]:
+    return ["evaluate", str(out), "--episodes", "2000", "--json"]
+
+
 def files_of_run(folder: Path) -> Files:
     """Return every file, including hidden ones: no half-written file may remain."""
     return {path.name: _stable_bytes(path) for path in sorted(folder.iterdir())}
@@ -101,7 +118,7 @@ def files_of_results(folder: Path) -> Files:
     return _comparable_files(folder, paths)
 
 
-def files_of_sweep(folder: Path) -> Files:
+def files_of_folder(folder: Path) -> Files:
     """Return every file but the lock, including hidden ones; records without volatile fields."""
     return _comparable_files(folder, sorted(folder.rglob("*")))
 
@@ -138,7 +155,10 @@ TARGETS = (
     Target("train --matches --workers 2", train_or_resume(*STEPPED, *WORKERS), files_of_run),
     Target("resume", extend_command, files_of_run, lambda tale, out: train_command(tale, out, 3)),
     Target("reproduce", reproduce_command, files_of_results),
-    Target("sweep", sweep_command, files_of_sweep),
+    Target("sweep", sweep_command, files_of_folder),
+    Target("diagnose", diagnose_command, files_of_folder),
+    Target("arena", arena_command, files_of_folder),
+    Target("evaluate", evaluate_command, files_of_run, train_command, prints=True),
 )
 
 
@@ -178,20 +198,23 @@ class KillTest:
         if target.prepare:
             self._run_in_process(target.prepare(self.tale, out))
         if not kills:
-            self._run_in_process(target.command(self.tale, out))
-            return target.files(out), 0
+            output = self._run_in_process(target.command(self.tale, out))
+            return {**target.files(out), **({"output": output} if target.prints else {})}, 0
         for used in range(MAX_STARTS):
-            if self._run(target.command(self.tale, out), kill=used < kills):
-                return target.files(out), used
+            output = self._run(target.command(self.tale, out), kill=used < kills)
+            if output is not None:
+                return {**target.files(out), **({"output": output} if target.prints else {})}, used
         raise AssertionError(f"{target.name} did not end after {MAX_STARTS} starts")
 
-    def _run_in_process(self, command: list[str]) -> None:
+    def _run_in_process(self, command: list[str]) -> bytes:
         """Run a command without kills in this process, which has imported everything."""
-        with redirect_stdout(io.StringIO()), mock.patch.dict(os.environ, self.environment):
+        output = io.StringIO()
+        with redirect_stdout(output), mock.patch.dict(os.environ, self.environment):
             assert main(command) == 0, command
+        return output.getvalue().encode()
 
-    def _run(self, command: list[str], *, kill: bool) -> bool:
-        """Run a command in a process; return whether it ended by itself."""
+    def _run(self, command: list[str], *, kill: bool) -> bytes | None:
+        """Run a command in a process; return what it printed, or None if it was killed."""
         process = subprocess.Popen(
             process_of(command),
             env=self.environment,
@@ -199,25 +222,30 @@ class KillTest:
             stderr=subprocess.PIPE,
             text=True,
         )
+        seen = ""
         if kill:
-            self._wait(process)
+            seen = self._wait(process)
             process.send_signal(signal.SIGKILL)
-        out, error = process.communicate(timeout=300)
+        out, error = process.communicate(timeout=600)
+        out = seen + out
         is_clean = "Traceback" not in error or (kill and is_orphan_traceback(error))
         assert is_clean, f"{command}: {out}{error}"
         assert process.returncode in (0, -signal.SIGKILL), f"{command}: {out}{error}"
-        return process.returncode == 0
+        return None if process.returncode else out.encode()
 
-    def _wait(self, process: subprocess.Popen[str]) -> None:
-        """Wait for some rounds; in one case of five for a time during which the command starts."""
-        if self.generator.random() < 0.2:
-            time.sleep(self.generator.random() * 3)
-            return
+    def _wait(self, process: subprocess.Popen[str]) -> str:
+        """Wait for some lines; in one case of three for a time during which the command starts.
+
+        Returns the lines.
+        """
+        if self.generator.random() < 0.3:
+            time.sleep(self.generator.random() * 6)
+            return ""
         assert process.stdout is not None
-        for _ in range(self.generator.randint(1, 4)):
-            if not process.stdout.readline():
-                return
-        time.sleep(self.generator.random() * 0.15)
+        lines = [process.stdout.readline() for _ in range(self.generator.randint(1, 4))]
+        if lines[-1]:
+            time.sleep(self.generator.random() * 0.15)
+        return "".join(lines)
 
 
 def kill_all(kills: int, seed: int) -> None:

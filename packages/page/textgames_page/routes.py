@@ -133,8 +133,9 @@ async def follow_path(services: Services, request: Request, game: GameEntry) -> 
         from storytest.playtest.clicks import path_of
 
     body = await http.body_of(request)
+    given: Any = body.get("path")
     try:
-        path = path_of(body.get("path"))
+        path = path_of(given)
     except (ValueError, TypeError, KeyError) as error:
         raise HTTPException(400, '"path" must be the path of a play-test.') from error
     seed, moves = await services.ask_game(game, "locate", http.name_in(body, "session"), path)
