@@ -131,8 +131,9 @@ def _comparable_files(folder: Path, paths: Iterable[Path]) -> Files:
         data = _stable_bytes(path)
         if path.suffix == ".json":
             record = json.loads(data)
-            stable = {name: record[name] for name in record if name not in VOLATILE_FIELDS}
-            data = json.dumps(stable, sort_keys=True).encode()
+            if isinstance(record, dict):
+                record = {name: record[name] for name in record if name not in VOLATILE_FIELDS}
+            data = json.dumps(record, sort_keys=True).encode()
         files[str(path.relative_to(folder))] = data
     return files
 
@@ -248,12 +249,13 @@ class KillTest:
         return "".join(lines)
 
 
-def kill_all(kills: int, seed: int) -> None:
-    """Divide the kills among all commands."""
+def kill_all(kills: int, seed: int, only: list[str]) -> None:
+    """Divide the kills among all commands, or those that are named."""
+    targets = [target for target in TARGETS if not only or target.name.split()[0] in only]
     with tempfile.TemporaryDirectory() as folder:
         test = KillTest(Path(folder), seed)
-        for number, target in enumerate(TARGETS):
-            share = len(range(number, kills, len(TARGETS)))
+        for number, target in enumerate(targets):
+            share = len(range(number, kills, len(targets)))
             test.test(target, share)
             print(f"{target.name}: {share} kills, equal bytes", flush=True)
     print(f"{kills} kills in {test.trials} runs: the final files equal those of uninterrupted runs")
@@ -264,6 +266,7 @@ def parse_arguments() -> dict[str, Any]:
     options = argparse.ArgumentParser(prog="scripts/kill-test", description=DESCRIPTION)
     options.add_argument("kills", type=int, nargs="?", default=100, help="(default: 100)")
     options.add_argument("seed", type=int, nargs="?", default=0, help="(default: 0)")
+    options.add_argument("only", nargs="*", help="names of commands (default: all)")
     return vars(options.parse_args())
 
 

@@ -13,7 +13,7 @@ IMITATE = """
 import asyncio, ctypes, multiprocessing.connection, pathlib, shutil, signal, subprocess, sys, tempfile
 import types, webbrowser
 import numpy, starlette.applications, starlette.testclient, uvicorn
-from uvicorn.protocols.http import httptools_impl
+from uvicorn.protocols.http import h11_impl
 for name in ("fcntl", "resource", "termios", "pwd", "grp"):
     sys.modules[name] = None
 locking = types.SimpleNamespace(LK_NBLCK=0, locking=lambda *arguments: None)

@@ -24,6 +24,7 @@ from starlette.staticfiles import StaticFiles
 from textgames.errors import InputError
 from textgames.pages import rendered
 from textgames.version import __version__
+from textgames_page.connections import Connection
 from textgames_page.http import TABLE, Access, Guard, error_response, local_access, shared_access
 from textgames_page.library import Library, given_entries
 from textgames_page.products import has_agents, has_stories, product
@@ -105,7 +106,8 @@ def serve(
         if browser and has_screen():
             threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
 
-    config = uvicorn.Config(application(services, access, announce), **TABLE["uvicorn"])
+    app = application(services, access, announce)
+    config = uvicorn.Config(app, http=Connection, **TABLE["uvicorn"])
     try:
         uvicorn.Server(config).run(sockets=[bound])
     finally:

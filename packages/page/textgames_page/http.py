@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import math
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +61,18 @@ def explanation(error: Exception) -> tuple[int, str]:
     if isinstance(error, HTTPException):
         return error.status_code, f"{error.detail.rstrip('.')}."
     if isinstance(error, InputError):
-        return 400, str(error)
+        return 400, without_folders(str(error))
     if isinstance(error, ClientDisconnect):  # nobody reads the answer
         return 400, "The request was not complete."
     if isinstance(error, OSError):
         return 500, f"The server failed: {error.strerror or error}."
     log.error("a request failed", exc_info=error)
     return 500, FAILURE
+
+
+def without_folders(text: str) -> str:
+    """Remove the folders of absolute paths, which are not the page's business."""
+    return re.sub(r"(?<![\w.:/])/(?:[^/\s\"][^/\n\"]*/)+", "", text)
 
 
 async def error_response(_: Request, error: Exception) -> Response:
@@ -182,8 +188,8 @@ class Guard:
         """
         hosts = request.headers.getlist("host")
         host = hosts[0].lower() if hosts else ""
-        if len(hosts) > 1:
-            raise HTTPException(400, "The request names more than one host.")
+        if len(request.headers) > 100:
+            raise HTTPException(431, "The request has more than 100 headers.")
         if self.access.hosts is not None and host not in self.access.hosts:
             raise HTTPException(403, "Wrong host name. Open the link that the server printed.")
         is_own = request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")

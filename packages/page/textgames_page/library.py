@@ -235,7 +235,5 @@ async def _save(
         shutil.rmtree(folder, ignore_errors=True)  # not in the library, so it is incomplete
         temporary.rename(folder)
         return _upload_entry(folder, about)
-    except InputError as error:
-        raise HTTPException(400, str(error).replace(f"{temporary}/", "")) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -29,9 +29,10 @@ from drrn.runs.scores import RoundScores
 from drrn.runs.storage import CONFIG, WEIGHTS
 from drrn.settings import Settings
 from textgames.errors import InputError
-from textgames.files import home, json_or_none, slug, write
+from textgames.files import json_or_none, slug, write
 from textgames.openers import GameSpec
 from textgames.processes import is_locked, lock_file
+from textgames_page.http import without_folders
 from textgames_page.library import GameEntry, Library
 from textgames_page.run_form import LIMITS
 
@@ -111,7 +112,7 @@ class PageRun(Run):
             data["state"] = "failed"
         del data["run"]  # its folder is not the page's business
         data["id"] = self.id
-        data["error"] = self._without_folders(error)
+        data["error"] = without_folders(error)
         data["ready"] = self.has(WEIGHTS)
         data["removable"] = self.is_of_page
         data["progress"] = json_or_none(self.progress_file) if self.is_alive else None
@@ -131,10 +132,6 @@ class PageRun(Run):
             rounds = [scores for scores in self.rounds() if scores.number > after]
             data["curve"] = [scores.as_json() for scores in rounds]
         return data
-
-    def _without_folders(self, text: str) -> str:
-        """Remove the names of folders, which are not the page's business."""
-        return text.replace(f"{self.folder.parent}/", "").replace(f"{home()}/", "")
 
 
 def _detached(lock: int) -> dict[str, Any]:

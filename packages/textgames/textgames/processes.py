@@ -290,6 +290,12 @@ def report(value: Any) -> None:
         _Child.waiting.append(message)
 
 
+def refuse(sentence: str) -> None:
+    """Answer the present question with an InputError, from another thread."""
+    with contextlib.suppress(OSError):
+        _Child.connection.send(Reply(_Child.question, "refused", sentence))
+
+
 def limit_memory(more: int | None) -> None:
     """Let the process end when it needs this number of bytes more than now; called in it."""
     _Child.memory_limit = sys.maxsize if more is None else memory() + more
