@@ -26,13 +26,16 @@ def watched(fail: Callable[[str], None]) -> Iterator[None]:
     """
     seconds = float(os.environ.get(SECONDS) or 0)
     is_over = threading.Event()
+    arguments = (threading.get_ident(), seconds, is_over, fail)
+    thread = threading.Thread(target=_watch, args=arguments, daemon=True)
     if seconds:
-        arguments = (threading.get_ident(), seconds, is_over, fail)
-        threading.Thread(target=_watch, args=arguments, daemon=True).start()
+        thread.start()
     try:
         yield
     finally:
         is_over.set()
+        if seconds:
+            thread.join()
 
 
 def _watch(
