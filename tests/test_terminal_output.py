@@ -1,6 +1,5 @@
 """Texts of stories do not control the terminal; interrupted commands end quietly."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import drrn
 from drrn.__main__ import start
 from tests.commands import main
 
@@ -62,12 +60,6 @@ def test_the_output_of_a_command_has_no_control_characters(hostile_story, comman
     out, error = capsys.readouterr()
     assert not CONTROL.search(out + error)
     assert "reversed" in out or "Out" in out
-
-
-def test_json_has_the_exact_text_of_a_page(hostile_story, capsys):
-    main(["inspect", str(hostile_story), "--walkthrough", "--json"])
-    page = drrn.make(hostile_story, shuffle=False).reset(0)
-    assert json.loads(capsys.readouterr().out)[0]["text"] == page.text
 
 
 def test_an_error_has_no_control_characters(hostile_story, capsys):

@@ -229,25 +229,6 @@ def own_story(browser, tmp_path):
 
 
 @full
-def test_the_map_has_the_authors_layout_and_fills_the_screen(own_story):
-    page, _ = own_story
-    layered = page.locator(".map-view svg").get_attribute("viewBox")
-    page.get_by_label("Your layout in Twine").check()
-    assert page.locator(".map-view svg").get_attribute("viewBox") != layered
-    page.get_by_role("button", name="Full screen", exact=True).click()
-    page.get_by_role("button", name="Leave full screen").click()
-    page.get_by_role("button", name="Full screen", exact=True).wait_for()
-    page.get_by_role("button", name="Show the whole map").click()
-    page.locator("[data-page=Cellar]").click()
-    page.get_by_role("button", name="▶ Play from here").click()
-    page.locator(".story-text", has_text="Two green eyes").wait_for()
-    candle = page.get_by_label("$candle")  # true on the shortest path
-    candle.fill("false")
-    candle.press("Enter")
-    page.locator(".story-text", has_text="You can hear it, and see nothing.").wait_for()
-
-
-@full
 def test_a_story_is_tested_at_every_save_and_rules_need_numbers(own_story):
     page, story = own_story
     assert "1 error" in page.locator(".headline").inner_text()
@@ -372,26 +353,6 @@ def test_a_bad_story_and_a_stopped_server_are_explained(open_page, server):
     server.start()
     page.get_by_role("button", name="Try again").click()
     page.locator(".body table, .body .empty").first.wait_for()
-
-
-@full
-def test_a_shared_page_opens_only_with_its_link(browser, tmp_path):
-    shared = PageServer(tmp_path, "--host", "0.0.0.0")
-    address = f"http://127.0.0.1:{shared.port}/"
-    token = shared.link.partition("?")[2]
-    context = browser.new_context()
-    page = context.new_page()
-    try:
-        assert page.goto(f"{address}?token=guess").status == 403
-        page.get_by_text("A token is needed").wait_for()
-        page.goto(f"{address}?{token}#/people")
-        page.get_by_role("heading", name="People").wait_for()
-        assert "token" not in page.url
-        page.goto(address)
-        page.locator(".card").first.wait_for()
-    finally:
-        context.close()
-        shared.close()
 
 
 @full

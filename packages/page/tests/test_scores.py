@@ -2,10 +2,7 @@
 
 import csv
 
-import pytest
-
 from textgames import scores
-from textgames.errors import InputError
 
 HEADER = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
 
@@ -42,15 +39,3 @@ def test_first_games_are_averaged_separately_from_later_ones(tmp_path):
         "experienced_games": 2,
         "experienced": 15.0,
     }
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00bad", b"a,b\n1,2\n", b'when,"' + b"x" * 140_000])
-def test_a_file_that_has_no_scores_is_not_changed(tmp_path, content):
-    path = tmp_path / "scores.csv"
-    path.write_bytes(content)
-    game = scores.FinishedGame("now", "tale", "ada", 1, 0, 3, 1.5, 1.0, "End")
-    with pytest.raises(InputError):
-        scores.append(path, game)
-    with pytest.raises(InputError):
-        scores.read(tmp_path)
-    assert path.read_bytes() == content

@@ -1,7 +1,6 @@
 """Play-tests on the page: the report, the map with its pages and odds, and the saved result."""
 
 import asyncio
-import json
 import time
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from storytest.map.story_map import story_map
-from tests.commands import main
 from tests.machine import Machine
 from tests.page_client import client_of, upload
 from tests.stories import FORK, REWARDS
@@ -114,41 +112,6 @@ def check_report(client, test):
     svg = client.get(f"{test}/map.svg")
     assert svg.headers["content-type"].startswith("image/svg+xml") and "<style" not in svg.text
     assert "figs" in client.get(f"{test}/report.html").text
-
-
-@pytest.mark.full
-def test_the_page_shows_the_numbers_of_the_commands(tmp_path, monkeypatch, capsys):
-    """The page, `drrn test` and `drrn inspect` report the same findings of The Long Watch."""
-    monkeypatch.setenv("TEXTGAMES_HOME", str(tmp_path / "home"))
-    with client_of(tmp_path / "runs") as client:
-        client.post("/api/tests/long-watch", json={"seconds": 5})
-        page_findings = client.get("/api/games/long-watch").json()["findings"]
-        data = wait_for(client, "/api/tests/long-watch", lambda data: data["status"] == "done")
-        start = client.get("/api/tests/long-watch/pages/0").json()["findings"]
-    main(["test", "long-watch", "--seconds", "5", "--format", "json"])
-    test = json.loads(capsys.readouterr().out)
-    assert data["report"]["exact"]
-    # what depends on time, and the path of the file
-    different = {"seconds", "games", "searching_games", "cut_short", "source"}
-    assert without(data["report"], different) == without(test, different)
-    main(["inspect", "long-watch", "--json"])
-    inspection = json.loads(capsys.readouterr().out)
-    # the page does not compute the highest returns
-    for play in (inspection["best"], page_findings["best"]):
-        play.pop("returns")
-    different = {"seconds", "source", "memoryless"}
-    assert without(page_findings, different) == without(inspection, different)
-    for name in ("random", "best"):
-        score = inspection[name]["final_reward"]["mean"]
-        assert start[name]["final_reward"]["mean"] == pytest.approx(score)
-        assert data["report"][name]["final_reward"]["mean"] == score
-    assert {name: odds for name, odds in probabilities(inspection).items() if odds} == {
-        name: pytest.approx(odds) for name, odds in probabilities(start).items() if odds
-    }
-
-
-def without(findings, names):
-    return {name: value for name, value in findings.items() if name not in names}
 
 
 @pytest.mark.full
