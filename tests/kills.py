@@ -198,13 +198,16 @@ class KillTest:
         out = self.folder / f"{target.name.replace(' ', '')}-{self.trials}"
         if target.prepare:
             self._run_in_process(target.prepare(self.tale, out))
+        output: bytes | None = None
+        used = -1
         if not kills:
             output = self._run_in_process(target.command(self.tale, out))
-            return {**target.files(out), **({"output": output} if target.prints else {})}, 0
-        for used in range(MAX_STARTS):
+        while output is None and used < MAX_STARTS:
+            used += 1
             output = self._run(target.command(self.tale, out), kill=used < kills)
-            if output is not None:
-                return {**target.files(out), **({"output": output} if target.prints else {})}, used
+        if output is not None:
+            printed = {"output": output} if target.prints else {}
+            return {**target.files(out), **printed}, max(0, used)
         raise AssertionError(f"{target.name} did not end after {MAX_STARTS} starts")
 
     def _run_in_process(self, command: list[str]) -> bytes:

@@ -18,8 +18,8 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self.timer = self.loop.call_later(SECONDS, self._check, None)
         visitor = self.client[0] if self.client else ""
-        own = [each for each in self.connections if each.client and each.client[0] == visitor]
-        if len(own) > OF_VISITOR:
+        connections: Any = self.connections
+        if sum(each.client and each.client[0] == visitor for each in connections) > OF_VISITOR:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
