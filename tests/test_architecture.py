@@ -33,7 +33,7 @@ LAYERS = {
         "document estimate scores",
         "game",
         "compiled",
-        "openers",
+        "openers watchdog",
         "worlds diagnostics",
         "terminal play command_line completion",
     ],
