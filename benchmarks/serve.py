@@ -2,7 +2,7 @@
 
     python benchmarks/serve.py [--players 100] [--seconds 60] [--pause 1.0] [--game long-watch]
 
-The server runs in a separate process. Each player has a connection and a session: starts a game, chooses at random,
+The server runs in a separate process. Each player has a connection: starts a game, chooses at random,
 undoes a step now and then, and restarts at the end; between two requests a player reads for `--pause` seconds on average
 (0: the server is always busy). Before that, the same players request a route that does nothing, which measures the
 machine and the web server alone.
@@ -69,17 +69,20 @@ async def play(
     browser: Browser, read: Callable[[], Awaitable[None]], until: float, player: Any
 ) -> None:
     choose = random.Random(player.number)
-    page = await browser.ask("POST", "/api/sessions", {"game": player.game, "seed": player.number})
-    path = f"/api/sessions/{page['session']}"
+    place = {"session": str(player.number), "seed": player.number}
+    moves: list[int] = []
     while time.monotonic() < until:
+        answer = await browser.ask(
+            "POST", f"/api/games/{player.game}/pages", {**place, "moves": moves}
+        )
+        (page,) = answer["pages"]
         await read()
         if page["ended"] or page["stopped"]:
-            page = await browser.ask("POST", f"{path}/restart", {})
-        elif page["steps"] and choose.random() < 0.1:
-            page = await browser.ask("POST", f"{path}/undo", {})
+            moves = []
+        elif moves and choose.random() < 0.1:
+            moves.pop()
         else:
-            choice = {"action": choose.randrange(len(page["actions"])), "steps": page["steps"]}
-            page = await browser.ask("POST", f"{path}/step", choice)
+            moves.append(choose.randrange(len(page["actions"])))
 
 
 async def together(

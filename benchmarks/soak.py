@@ -34,13 +34,14 @@ Visit = Callable[[httpx.Client, random.Random], httpx.Response | None]  # its fi
 
 
 def play(client: httpx.Client, draw: random.Random) -> httpx.Response:
-    answer = client.post("/api/sessions", json={"game": "long-watch", "seed": draw.randrange(99)})
-    state = answer.json()
+    place = {"session": str(draw.randrange(10**9)), "seed": draw.randrange(99)}
+    moves: list[int] = []
     for _ in range(draw.randint(1, 40)):
-        if "session" not in state or state["ended"] or state["stopped"]:
+        answer = client.post("/api/games/long-watch/pages", json={**place, "moves": moves})
+        (page,) = answer.json().get("pages", [{"ended": True}])
+        if page["ended"] or page["stopped"]:
             break
-        body = {"action": draw.randrange(len(state["actions"])), "steps": state["steps"]}
-        state = client.post(f"/api/sessions/{state['session']}/step", json=body).json()
+        moves.append(draw.randrange(len(page["actions"])))
     return answer
 
 

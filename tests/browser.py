@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,24 +46,44 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-class PageServer:
-    """`drrn serve` in a separate process and an empty folder."""
+AGENT = ("drrn.runs", "drrn.playing", "drrn.learning", "drrn.models", "drrn.settings", "drrn.arena")
+BLOCK = """
+import sys
 
-    def __init__(self, folder: Path, *options: str) -> None:
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if any(name == each or name.startswith(each + ".") for each in {names}):
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Block())
+"""
+
+
+class PageServer:
+    """The command `serve` in a separate process and an empty folder.
+
+    Its processes cannot import the `missing` modules.
+    """
+
+    def __init__(
+        self, folder: Path, *options: str, program: str = "drrn", missing: Sequence[str] = ()
+    ) -> None:
         self.folder = folder
         self.options = options
+        self.program = program
+        (folder / "sitecustomize.py").write_text(BLOCK.format(names=tuple(missing)))
         self.port = "0"
         self.link = self.start()
 
     def start(self) -> str:
-        command = [sys.executable, *"-m drrn serve --no-browser --runs runs --port".split()]
-        command += [self.port, *self.options]
+        command = [sys.executable, "-m", self.program]
+        command += ["serve", "--no-browser", "--runs", "runs", "--port", self.port, *self.options]
         environment = {
             **os.environ,
             "TEXTGAMES_HOME": str(self.folder / "home"),
             "OMP_NUM_THREADS": "1",
         }
-        environment["PYTHONPATH"] = str(Path(__file__).parents[1])
+        environment["PYTHONPATH"] = os.pathsep.join([str(self.folder), *filter(None, sys.path)])
         with (self.folder / "errors").open("w") as errors:
             pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
             self.process = subprocess.Popen(command, cwd=self.folder, env=environment, **pipes)

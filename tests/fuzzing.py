@@ -155,14 +155,11 @@ def fuzz(minutes: float, seed: int, only: str = "", cases: int = sys.maxsize) ->
     counts: Counter[Target] = Counter()
     chosen = [target for target in TARGETS if only in target.__name__]
     weights = [WEIGHTS[list(TARGETS).index(target)] for target in chosen]
-    slowest = 0.0
     while not timeouts and case < cases:
         (target,) = random.Random(f"{seed} {case}").choices(chosen, weights)
         counts[target] += 1
         with tempfile.TemporaryDirectory() as name:
-            before = cpu_seconds()
             failure = failure_of(target, Path(name), f"{seed} {case} case")
-            slowest = max(slowest, cpu_seconds() - before)
             if failure and (kind := kind_of(failure)) not in kinds:
                 kinds.add(kind)
                 shutil.copytree(name, failures / str(case))
@@ -172,14 +169,8 @@ def fuzz(minutes: float, seed: int, only: str = "", cases: int = sys.maxsize) ->
     print(f"{case:,} cases: {len(kinds)} kinds of failures")
     print(", ".join(f"{target.__name__} {count:,}" for target, count in counts.items()))
     print(", ".join(f"{name} {count:,}" for name, count in sorted(run_counts.items())))
-    print(f"at most {memory:.0f} MB and {slowest:.1f} s of CPU for a case; ", end="")
-    print(f"{cpu_seconds() / 60:.0f} minutes of CPU")
+    print(f"at most {memory:.0f} MB")
     return len(kinds)
-
-
-def cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 def kind_of(failure: str) -> tuple[str, str]:

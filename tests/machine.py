@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from textgames.errors import InputError
-from textgames.processes import interruptible, limit_memory, report
+from textgames.processes import limit_memory, report
 
 
 class Machine:
@@ -63,9 +63,9 @@ class Machine:
 
     def wait(self):
         try:
-            with interruptible():
+            while True:
                 report("ready")
-                time.sleep(99)
+                time.sleep(0.02)
         except KeyboardInterrupt:
             return "interrupted"
 

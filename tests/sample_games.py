@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium
 
-from textgames.game.contract import Observation, StoryDefaults
+from textgames.game.contract import Observation, StoryGame
 
 
 class Doors:
@@ -43,7 +43,7 @@ class Doors:
         )
 
 
-class Dice(StoryDefaults, Doors):
+class Dice(StoryGame, Doors):
     """Doors that stick with probability 0.5; has every optional attribute of a game."""
 
     name = "dice"

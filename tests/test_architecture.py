@@ -34,7 +34,7 @@ LAYERS = {
         "document estimate intervals scores",
         "game",
         "compiled",
-        "openers",
+        "openers watchdog",
         "worlds diagnostics",
         "terminal play command_line completion",
     ],

@@ -43,17 +43,6 @@ def test_a_command_has_its_function_and_a_help_of_80_columns(program, name, monk
     assert len(lines) > 4 and [line for line in lines if len(line) > 80] == []
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_the_help_lists_every_command_once_in_its_group(program):
-    text = help_of(program)
-    table = TABLES[program.name]
-    titles = [text.index(f"\n{title}:\n") for title in table["groups"]]
-    assert titles == sorted(titles)
-    for name, command in table["commands"].items():
-        assert text.count(f"\n  {name:<12} {command['help']}\n") == 1
-    assert max(map(len, text.splitlines())) <= 80
-
-
 def test_the_declared_defaults_and_names_are_those_of_the_library():
     commands = TABLES["storytest"]["commands"]
     assert commands["inspect"]["options"]["--limit"]["default"] == LIMIT

@@ -1,6 +1,5 @@
 """Texts of stories do not control the terminal; interrupted commands end quietly."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,12 +9,8 @@ from typing import Any
 
 import pytest
 
-import drrn
 from drrn.__main__ import start
 from tests.commands import main
-from tests.runs import train
-from textgames.document import Cell, Document, Section, Table, to_markdown
-from textgames.wording import visible
 
 CLEAR = "\x1b[2J"
 TITLE = "\x1b]0;mine\x07"
@@ -67,27 +62,6 @@ def test_the_output_of_a_command_has_no_control_characters(hostile_story, comman
     assert "reversed" in out or "Out" in out
 
 
-def test_json_has_the_exact_text_of_a_page(hostile_story, capsys):
-    main(["inspect", str(hostile_story), "--walkthrough", "--json"])
-    page = drrn.make(hostile_story, shuffle=False).reset(0)
-    assert json.loads(capsys.readouterr().out)[0]["text"] == page.text
-
-
-def test_play_ask_and_evaluate_print_no_control_characters(
-    hostile_story, tmp_path, capsys, monkeypatch
-):
-    train(hostile_story, tmp_path / "run", "--rounds", "1")
-    answers = iter(["nonsense", "1", "n"])
-    monkeypatch.setattr("builtins.input", lambda *_: next(answers))
-    run = str(tmp_path / "run")
-    assert main(["play", str(hostile_story), "--agent", run]) == 0
-    assert main(["ask", run, "--examples", "3"]) == 0
-    assert main(["evaluate", run, "--episodes", "2"]) == 0
-    assert main(["evaluate", run, "--episodes", "2", "--json"]) == 0
-    out, error = capsys.readouterr()
-    assert not CONTROL.search(out + error) and "reversed" in out
-
-
 def test_an_error_has_no_control_characters(hostile_story, capsys):
     hostile_story.with_suffix(".twee").write_text(
         STORY.replace("[[Stay|In]]", f"<<wild{CLEAR} {HOSTILE}>> [[Stay|In]]")
@@ -95,17 +69,6 @@ def test_an_error_has_no_control_characters(hostile_story, capsys):
     assert main(["play", str(hostile_story), "--engine", "native", "--policy", "random"]) == 2
     error = capsys.readouterr().err
     assert "wild" in error and not CONTROL.search(error)
-
-
-def test_visible_keeps_tabs_line_ends_and_all_scripts():
-    assert visible("a\tb\nשלום नमस्ते \U0001f642") == "a\tb\nשלום नमस्ते \U0001f642"
-
-
-def test_titles_are_escaped_in_markdown():
-    title = "[x](http://x) <img src=x> a|b"
-    table = Table(title, ["game", title], [[title, Cell("1.0")]], [f"`a < b` of {title}"])
-    text = to_markdown(Document("Results", [title], [Section("A", [table, title])]))
-    assert "[x]" not in text and "<img" not in text and "`a < b`" in text
 
 
 def test_a_closed_pipe_ends_the_command_with_exit_code_141(tmp_path):

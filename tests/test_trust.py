@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import pytest
 
 import drrn
@@ -218,12 +217,6 @@ def test_a_user_allows_a_name_on_the_command_line(foreign, stranger, capsys, mon
     assert (stranger / "ran").exists()
 
 
-@pytest.mark.parametrize("name", ["canary", "canary:", "a b:c"])
-def test_a_name_to_trust_has_a_module_and_an_attribute(name, capsys):
-    assert main(["watch", "run", "--trust", name]) == 2
-    assert f'--trust "{name}"' in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["os:system", "canary:os.popen", "builtins:eval"])
 def test_no_user_can_allow_the_standard_library(name, foreign, stranger, capsys, monkeypatch):
     (stranger / "canary.py").write_text("import os\n")
@@ -249,14 +242,6 @@ def test_a_run_that_was_started_here_is_trusted(stranger, tale, capsys, monkeypa
     monkeypatch.setenv(registry.TRUSTED, "")
     code, error = run_command(["watch", stranger / "mine"], capsys)
     assert code == 2 and "--trust canary:Own" in error
-
-
-def test_the_record_of_own_runs_is_outside_of_their_folders(stranger, tale, home, monkeypatch):
-    monkeypatch.chdir(stranger)
-    assert train(tale, stranger / "mine", "--model", "canary:Own") == 0
-    monkeypatch.setenv(registry.TRUSTED, "")
-    (home / registry.RECORD).unlink()
-    assert main(["watch", "mine"]) == 2
 
 
 def test_what_a_python_call_names_is_trusted(stranger, tale, monkeypatch):
@@ -337,19 +322,6 @@ def test_a_sentence_model_calls_no_code_that_its_files_name(what, tmp_path, monk
     assert not fake.mock_calls
 
 
-def test_a_sentence_model_in_subfolders_is_opened(tmp_path, monkeypatch):
-    fake = mock.Mock()
-    fake.SentenceTransformer().encode = lambda texts, **_: np.ones((len(texts), 3))
-    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
-    files = {"config.json": [1], "0_Transformer/model.safetensors": 0, **MODEL}
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(json.dumps(content))
-    open_sentences(str(tmp_path))
-    options = {"device": "cpu", "model_kwargs": {"use_safetensors": True}}
-    fake.SentenceTransformer.assert_called_with(str(tmp_path), **options)
-
-
 def test_every_setting_that_can_name_code_is_tried():
     own = {name for name, each in all_settings().items() if each.own}
     assert own | {"sentences"} == set(CODE_SETTINGS) == set().union(*PLACES.values())
@@ -402,23 +374,6 @@ def test_options_that_take_code():
     assert taken == settings | lists | agents | {("sweep", "vary"), ("arena", "player")}
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("model=own:A", ["own:A"]),
-        ("hidden=8,encoder=own:A,own:B", ["own:A", "own:B"]),
-        ("paper,learner=own:A", ["own:A"]),
-        ("sentences=own:a+own:b", ["own:a", "own:b"]),
-        ("vectors=own:A", []),
-        ("own:A", []),
-    ],
-)
-def test_settings_as_text_allow_the_values_of_settings_that_take_code(text, names, monkeypatch):
-    monkeypatch.setenv(registry.TRUSTED, "")
-    trust_code(PROGRAM, parser("sweep").commands["sweep"], argparse.Namespace(vary=[text]))
-    assert registry.trusted() == names
-
-
 @pytest.mark.parametrize("name", ["agent:Own", "diagnostic:order", "protocol:Own", "twx:Own"])
 def test_a_scheme_of_drrn_is_not_a_module(name, foreign, stranger, monkeypatch, capsys):
     module = name.partition(":")[0]
@@ -434,23 +389,6 @@ def test_a_scheme_of_drrn_is_not_a_module(name, foreign, stranger, monkeypatch, 
     ):
         code, error = run_command(command, capsys)
         assert code == 2 and not (stranger / "ran").exists(), (command, error)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["ask", "RUN", "--state", "canary:Own", "--action", "canary:Own"],
-        ["arena", "long-watch", "--player", "agent:RUN", "--key-variable", "canary:Own"],
-    ],
-    ids=lambda words: words[0],
-)
-def test_a_word_of_a_command_does_not_allow_the_code_of_a_run(
-    words, foreign, stranger, monkeypatch, capsys
-):
-    monkeypatch.chdir(stranger)
-    run = foreign("model", "canary:Own")
-    code, error = run_command([word.replace("RUN", str(run)) for word in words], capsys)
-    assert code == 2 and not (stranger / "ran").exists(), error
 
 
 def test_a_game_may_be_code_but_the_name_of_a_file_is_not(import_folder, monkeypatch):

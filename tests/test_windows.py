@@ -13,7 +13,7 @@ IMITATE = """
 import asyncio, ctypes, multiprocessing.connection, pathlib, shutil, signal, subprocess, sys, tempfile
 import types, webbrowser
 import numpy, starlette.applications, starlette.testclient, uvicorn
-from uvicorn.protocols.http import httptools_impl
+from uvicorn.protocols.http import h11_impl
 for name in ("fcntl", "resource", "termios", "pwd", "grp"):
     sys.modules[name] = None
 locking = types.SimpleNamespace(LK_NBLCK=0, locking=lambda *arguments: None)
@@ -39,15 +39,3 @@ assert memory() == 0
 """
     result = run(code, tmp_path)
     assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.full
-def test_a_story_is_tested_without_modules_of_unix(tmp_path):
-    pytest.importorskip("uvicorn")
-    code = """
-from tests.commands import main
-sys.exit(main(["test", "long-watch", "--seconds", "5"]))
-"""
-    result = run(code, tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "10 endings" in result.stdout

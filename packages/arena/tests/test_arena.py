@@ -223,7 +223,8 @@ def test_functions_are_players(solved, tmp_path, monkeypatch):
 
 
 def choose_wrongly(text, actions, history):
-    return {}["no such key"]
+    indices: dict[str, int] = {}
+    return indices["no such key"]
 
 
 def test_a_function_that_fails_is_one_sentence(solved, tmp_path, monkeypatch):

@@ -1,6 +1,9 @@
 """Rewards that no model can learn from are refused at the step that pays them."""
 
 import json
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -104,3 +107,15 @@ def test_json_is_read_back_before_it_replaces_a_file(text, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["x.json"]
     with pytest.raises(InputError, match="cannot be written as JSON"):
         json_bytes({"score": [float("inf")]})
+
+
+@pytest.mark.full
+def test_reference_scores_do_not_depend_on_the_number_of_threads(tmp_path):
+    contents = set()
+    for threads in ("1", "2"):
+        out = tmp_path / threads
+        words = ["train", "night-market", "--paper", *FEW, "--rounds", "1", "--out", str(out)]
+        environment = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        subprocess.run([sys.executable, "-m", "drrn", *words], env=environment, check=True)
+        contents.add((out / "reference_scores.json").read_bytes())
+    assert len(contents) == 1

@@ -2,10 +2,7 @@
 
 import csv
 
-import pytest
-
 from textgames import scores
-from textgames.errors import InputError
 
 HEADER = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
 
@@ -42,28 +39,3 @@ def test_first_games_are_averaged_separately_from_later_ones(tmp_path):
         "experienced_games": 2,
         "experienced": 15.0,
     }
-
-
-def test_a_first_game_with_an_undo_is_still_the_first(tmp_path):
-    path = write_scores(tmp_path / "scores.csv", [("tale", "ada", 2, 20), ("tale", "ada", 0, 10)])
-    averages = scores.averages(scores.read(path), "tale")
-    assert (averages["novice_games"], averages["experienced"]) == (0, 10.0)
-
-
-def test_a_damaged_row_is_named_by_its_line(tmp_path):
-    path = tmp_path / "scores.csv"
-    path.write_text(f"{HEADER}x,y\n")
-    with pytest.raises(InputError, match=r"scores\.csv, line 2"):
-        scores.read(path)
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00bad", b"a,b\n1,2\n", b'when,"' + b"x" * 140_000])
-def test_a_file_that_has_no_scores_is_not_changed(tmp_path, content):
-    path = tmp_path / "scores.csv"
-    path.write_bytes(content)
-    game = scores.FinishedGame("now", "tale", "ada", 1, 0, 3, 1.5, 1.0, "End")
-    with pytest.raises(InputError):
-        scores.append(path, game)
-    with pytest.raises(InputError):
-        scores.read(tmp_path)
-    assert path.read_bytes() == content

@@ -151,18 +151,6 @@ def make_settings():
     return settings_from(make("long-watch"), SMALL, paper=False).flat()
 
 
-def test_a_damaged_run_is_listed_with_its_error(tmp_path):
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text("{")
-    runs = RunFolder(tmp_path, Library())
-    data = runs["broken"].details()
-    assert (data["state"], data["removable"]) == ("damaged", False)
-    assert "broken/config.json" in data["error"] and str(tmp_path) not in data["error"]
-    assert runs.counts() == {None: 1}
-    with pytest.raises(HTTPException, match="in a terminal"):
-        runs.remove(runs["broken"])
-
-
 def test_the_importance_of_a_word_is_the_difference_of_q_without_it():
     values = {"gold": 3.0, "door": 1.0, "open": 2.0}
 

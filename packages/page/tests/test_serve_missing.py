@@ -1,61 +1,29 @@
 """The page without PyTorch, without the agent, or without stories: the rest of it works."""
 
-import os
-import subprocess
-import sys
-
 import httpx
 import pytest
 
+from tests.browser import AGENT, PageServer
 from tests.stories import FORK, REWARDS
 
 pytest.importorskip("starlette")
-
-AGENT = ("drrn.runs", "drrn.playing", "drrn.learning", "drrn.models", "drrn.settings")
-BLOCK = """
-import sys
-
-class Block:
-    def find_spec(self, name, path=None, target=None):
-        if any(name == each or name.startswith(each + ".") for each in {names}):
-            raise ModuleNotFoundError(name, name=name)
-
-sys.meta_path.insert(0, Block())
-"""
-SERVE = """
-import pathlib
-from textgames_page.app import serve
-from functools import partial
-serve([], pathlib.Path("runs"), host=None, port=0, browser=False, say=partial(print, flush=True))
-"""
 
 
 @pytest.fixture
 def client(request, tmp_path):
     """A client of a server in whose processes some modules cannot be imported."""
-    (tmp_path / "sitecustomize.py").write_text(BLOCK.format(names=request.param))
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)]),
-        "TEXTGAMES_HOME": str(tmp_path / "home"),
-    }
-    command = [sys.executable, "-c", SERVE]
-    server = subprocess.Popen(
-        command, stdout=subprocess.PIPE, env=environment, text=True, cwd=tmp_path
-    )
-    assert server.stdout is not None
-    with httpx.Client(base_url=server.stdout.readline().strip(), timeout=60) as client:
+    program = "drrn" if "storytest" in request.param else "storytest"
+    server = PageServer(tmp_path, program=program, missing=request.param)
+    with httpx.Client(base_url=server.link, timeout=60) as client:
         yield client
-    server.terminate()
-    server.communicate()
+    server.close()
 
 
 def play(client, game):
     """Take one action in a game, and return its first page."""
-    page = client.post("/api/sessions", json={"game": game, "seed": 1}).json()
-    answer = client.post(f"/api/sessions/{page['session']}/step", json={"action": 0})
-    assert answer.json()["steps"] == 1
-    return page
+    body = {"seed": 1, "moves": [0], "since": 0}
+    first, _ = client.post(f"/api/games/{game}/pages", json=body).json()["pages"]
+    return first
 
 
 @pytest.mark.parametrize(

@@ -26,35 +26,6 @@ def test_worker_processes_give_the_results_of_one_process(name):
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
 
 
-@pytest.mark.full
-def test_after_an_error_outstanding_answers_of_workers_are_dropped(tmp_path, import_folder):
-    (tmp_path / "once.py").write_text(
-        "import pathlib, textgames\n"
-        "class Game:\n"
-        "    name = 'once'\n"
-        "    def reset(self, seed=None):\n"
-        "        self.seed, self.steps = seed, 0\n"
-        "        return textgames.Observation(f'at {seed % 7}', ('on', 'off'))\n"
-        "    def step(self, index):\n"
-        "        self.steps += 1\n"
-        "        if pathlib.Path('fail').exists(): raise ArithmeticError('for a moment')\n"
-        "        done = self.steps == 1 + self.seed % 3\n"
-        "        return textgames.Observation(f'at {self.seed % 7}', () if done else ('on', 'off'), float(index))\n"
-    )
-    settings = {**SMALL, "workers": 2, "episodes_per_round": 20}
-    disturbed, clean = (drrn.trainer("once:Game", paper=True, **settings) for _ in range(2))
-    (tmp_path / "fail").touch()
-    with pytest.raises(
-        textgames.InputError, match=r"Game\.step raised ArithmeticError: for a moment"
-    ):
-        next(disturbed.train())
-    (tmp_path / "fail").unlink()
-    assert [each.evaluations for each in disturbed.train()] == [
-        each.evaluations for each in clean.train()
-    ]
-    assert same_weights(disturbed, clean)
-
-
 def test_an_object_without_a_name_has_no_workers():
     with pytest.raises(textgames.InputError, match="workers open the game by its name"):
         drrn.trainer(Walk(), paper=True, workers=2, **SMALL)

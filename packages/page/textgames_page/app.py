@@ -24,9 +24,10 @@ from starlette.staticfiles import StaticFiles
 from textgames.errors import InputError
 from textgames.pages import rendered
 from textgames.version import __version__
+from textgames_page.connections import Connection
 from textgames_page.http import TABLE, Access, Guard, error_response, local_access, shared_access
 from textgames_page.library import Library, given_entries
-from textgames_page.products import has_stories
+from textgames_page.products import has_agents, has_stories, product
 from textgames_page.routes import ROUTES
 from textgames_page.services import Services
 
@@ -45,7 +46,6 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        services.start()
         announce()
         try:
             yield
@@ -70,7 +70,8 @@ def application(
 
 async def front_page(request: Request) -> Response:
     shared = request.app.state.services.shared
-    return HTMLResponse(rendered("textgames_page/serve.html", version=__version__, shared=shared))
+    page = {"name": product(), "agents": has_agents(), "version": __version__, "shared": shared}
+    return HTMLResponse(rendered("textgames_page/serve.html", **page))
 
 
 def serve(
@@ -105,7 +106,8 @@ def serve(
         if browser and has_screen():
             threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
 
-    config = uvicorn.Config(application(services, access, announce), **TABLE["uvicorn"])
+    app = application(services, access, announce)
+    config = uvicorn.Config(app, http=Connection, **TABLE["uvicorn"])
     try:
         uvicorn.Server(config).run(sockets=[bound])
     finally:
@@ -149,21 +151,16 @@ def _socket(host: str, port: int | None) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     ports = PORTS if port is None else (port,)
     for number in ports:
-        # If the protocol is named, asyncio sets TCP_NODELAY, which saves 40 ms for each answer.
-        bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        if sys.platform != "win32":  # where it lets two servers listen on one port
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            bound.bind((host, number))
-            bound.listen(TABLE["uvicorn"]["backlog"])
-            return bound
+            bound = socket.create_server((host, number), family=family)
+        except OverflowError as error:
+            raise InputError(f"port {number}: must be between 0 and 65535") from error
         except OSError as error:
-            bound.close()
             if error.errno != errno.EADDRINUSE:
                 raise InputError(f"{host}:{number}: cannot listen: {error.strerror}") from error
-        except OverflowError as error:
-            bound.close()
-            raise InputError(f"port {number}: must be between 0 and 65535") from error
+        else:
+            # If the protocol is named, asyncio sets TCP_NODELAY, which saves 40 ms for each answer.
+            return socket.socket(family, proto=socket.IPPROTO_TCP, fileno=bound.detach())
     used = f"port {port} is" if port is not None else f"ports {ports[0]} to {ports[-1]} are all"
     raise InputError(f"{used} in use; choose another with --port, or 0 for any free one")
 

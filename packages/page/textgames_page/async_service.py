@@ -22,7 +22,6 @@ class AsyncService:
         *arguments: Its arguments.
         on_report: Called, in the thread, with what the worker reports.
         memory: The process ends when it needs more bytes.
-        most_waiting: Questions at once. More are refused.
     """
 
     def __init__(
@@ -31,10 +30,8 @@ class AsyncService:
         *arguments: Any,
         on_report: Callable[[Any], None] | None = None,
         memory: int = 3 * 2**30,
-        most_waiting: int = 300,
     ) -> None:
         self.waiting = 0
-        self.most_waiting = most_waiting
         self._create = create
         self._arguments = arguments
         self._on_report = on_report
@@ -53,8 +50,6 @@ class AsyncService:
 
         Exceptions of the worker are logged. Users do not see them.
         """
-        if self.waiting >= self.most_waiting:
-            raise HTTPException(429, "The server is busy. Try again in a moment.")
         self.waiting += 1
         loop = asyncio.get_running_loop()
         try:

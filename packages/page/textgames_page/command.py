@@ -1,4 +1,4 @@
-"""`drrn serve`: a local web page to play, test, train and explain."""
+"""The command `serve`: a local web page to play, test, train and explain."""
 
 import argparse
 from pathlib import Path
@@ -9,7 +9,7 @@ COMMANDS = Path(__file__).with_name("commands.toml")
 
 
 def run(options: argparse.Namespace) -> None:
-    for module in ("starlette", "uvicorn", "httptools", "python_multipart", "jinja2"):
+    for module in ("starlette", "uvicorn", "python_multipart", "jinja2"):
         require(module)
     from textgames_page.app import serve
 

@@ -44,32 +44,54 @@ class _Episode:
     game: Game
     seed: int = -1  # -1: not started, or the game raised an exception
     moves: list[Move] = field(default_factory=list)
-    page: Observation = field(default_factory=lambda: Observation(""))
-    total: float = 0.0
+    pages: list[Page] = field(default_factory=list)  # before the first move, and after each
 
-    def replay(self, seed: int, moves: Sequence[Move]) -> None:
+    def play(self, seed: int, moves: Sequence[Move]) -> None:
         """Play to where the moves lead, from the current page if that is on the path."""
         if seed != self.seed or list(moves[: len(self.moves)]) != self.moves:
             self.seed = -1
             self.moves = []
-            self.total = 0.0
-            self.page = checked(self.game, self.game.reset(seed))
+            self.pages = []
+            self._add(self.game.reset(seed), 0.0)
         for move in moves[len(self.moves) :]:
             self.seed = -1
             if isinstance(move, int):
                 self._step(move)
             else:
-                game: Any = self.game  # a `VariableSetter`: its page was `settable`
-                names = _variable_names(game)
-                self.page = game.set_variables({names[name]: move[name] for name in move})
+                self._set_variables(move)
             self.moves.append(move)
         self.seed = seed
 
     def _step(self, index: int) -> None:
-        if not 0 <= index < len(self.page.actions):
-            raise InputError("This action no longer exists. The story has changed.")
-        self.page = checked(self.game, self.game.step(index))
-        self.total += self.page.reward
+        if not 0 <= index < len(self.pages[-1].actions):
+            raise InputError(f"There is no action {index} on this page. Has the story changed?")
+        self._add(self.game.step(index), self.pages[-1].total)
+
+    def _set_variables(self, values: Mapping[str, Any]) -> None:
+        page = self.pages[-1]
+        if not page.settable or not values.keys() <= page.variables.keys():
+            raise InputError("These variables cannot be given other values.")
+        game: Any = self.game
+        names = _variable_names(game)
+        shown = game.set_variables({names[name]: value for name, value in values.items()})
+        self._add(shown, page.total - shown.reward)
+
+    def _add(self, observation: Observation, total: float) -> None:
+        game = self.game
+        page = checked(game, observation)
+        self.pages.append(
+            Page(
+                page.text,
+                page.actions,
+                page.reward,
+                total + page.reward,
+                page.ended,
+                contract.is_stopped(game),
+                contract.ending_of(game, page),
+                title_of(game),
+                **_author_view(game),
+            )
+        )
 
 
 def _variable_names(game: Any) -> dict[str, str]:
@@ -98,71 +120,53 @@ def _author_view(game: Game) -> dict[str, Any]:
 
 
 class GameWorker:
-    """Plays the game of its first question. Each session has its own copy of the game.
+    """Plays a game. Each session has its own copy of it.
 
     Args:
+        spec: How the game is opened.
         copies: Episodes in progress. Others are played again from the start.
     """
 
-    def __init__(self, copies: int = 64) -> None:
-        self._copies = copies
-        self._game: Game | None = None
+    def __init__(self, spec: GameSpec, copies: int = 64) -> None:
+        self.game = replace(spec, shuffle=False).open()
+        self._copies = min(contract.most_copies_of(self.game), copies)
         self._episodes: OrderedDict[str, _Episode] = OrderedDict()  # last used last
 
-    def page(self, spec: GameSpec, session: str, seed: int, moves: Sequence[Move]) -> Page:
-        """The page that the moves lead to."""
-        episode = self._episode(spec, session)
-        episode.replay(seed, moves)
-        page = episode.page
-        game = episode.game
-        return Page(
-            page.text,
-            tuple(page.actions),
-            float(page.reward),
-            episode.total,
-            page.ended,
-            contract.is_stopped(game),
-            contract.ending_of(game, page),
-            title_of(game),
-            **_author_view(game),
-        )
+    def pages(self, session: str, seed: int, moves: Sequence[Move], since: int) -> list[Page]:
+        """The pages of an episode, from that after `since` moves on."""
+        episode = self._episode(session)
+        episode.play(seed, moves)
+        return episode.pages[since:]
 
-    def locate(self, spec: GameSpec, session: str, path: "ClickPath") -> tuple[int, list[int]]:
+    def locate(self, session: str, path: "ClickPath") -> tuple[int, list[int]]:
         """The seed and the choices of an episode that follows a path."""
         from storytest.playtest.clicks import replay_episode
 
-        episode = self._episode(spec, session)
+        episode = self._episode(session)
         episode.seed = -1
         seed, clicks = replay_episode(episode.game, path)
         return seed, [index for _, index in clicks if index is not None]
 
-    def form(self, spec: GameSpec, paper: bool) -> list[dict[str, Any]]:
+    def form(self, paper: bool) -> list[dict[str, Any]]:
         """The settings that an agent can learn the game with."""
         with needed(AGENTS):
             from textgames_page.run_form import settings_form
 
-        return settings_form(self._open(spec), paper=paper)
+        return settings_form(self.game, paper=paper)
 
-    def config(self, spec: GameSpec, values: Mapping[str, Any], paper: bool) -> dict[str, Any]:
+    def config(self, values: Mapping[str, Any], paper: bool) -> dict[str, Any]:
         """Check the values of a form. Returns the name, the title and all settings of the run."""
         with needed(AGENTS):
             from textgames_page.run_form import settings_from
 
-        game = self._open(spec)
-        settings = settings_from(game, values, paper=paper)
-        return {"name": game.name, "title": title_of(game), "settings": settings.flat()}
+        settings = settings_from(self.game, values, paper=paper)
+        title = title_of(self.game)
+        return {"name": self.game.name, "title": title, "settings": settings.flat()}
 
-    def _open(self, spec: GameSpec) -> Game:
-        if self._game is None:
-            self._game = replace(spec, shuffle=False).open()
-        return self._game
-
-    def _episode(self, spec: GameSpec, session: str) -> _Episode:
-        game = self._open(spec)
+    def _episode(self, session: str) -> _Episode:
         episode = self._episodes.pop(session, None)
-        most = min(contract.most_copies_of(game), self._copies)
-        if episode is None and len(self._episodes) < most:
-            copy = contract.another(game) if self._episodes else game
+        if episode is None and len(self._episodes) < self._copies:
+            copy = contract.another(self.game) if self._episodes else self.game
             episode = None if copy is None else _Episode(copy)
         if episode is None:
             episode = self._episodes.popitem(last=False)[1]
@@ -173,37 +177,14 @@ class GameWorker:
 class OpeningWorker:
     """Opens games once, to find out whether they can be played."""
 
-    def open(self, spec: GameSpec) -> dict[str, Any]:
-        """The title of a game, and what is left out if it cannot be played otherwise."""
-        try:
-            return self._open(spec)
-        except InputError:
-            return self._open(replace(spec, lenient=True))
-
-    def opening(self, spec: GameSpec, characters: int = 3_000) -> str:
-        """The start of the text of the first page."""
+    def open(self, spec: GameSpec, characters: int = 3_000) -> tuple[str, str]:
+        """The title of a game, and the start of the text of its first page."""
         game = spec.open()
         try:
-            return game.reset(0).text[:characters]
-        finally:
-            contract.close(game)
-
-    def _open(self, spec: GameSpec) -> dict[str, Any]:
-        game = spec.open()
-        try:
-            if game.reset(0).ended:
+            page = game.reset(0)
+            if page.ended:
                 cause = "the game ends on its first page, so there is nothing to choose"
                 raise InputError(f"{game.name}: {cause}")
-            notes = _notes(game) if spec.lenient else []
-            return {"title": title_of(game), "lenient": spec.lenient, "notes": notes}
+            return title_of(game), page.text[:characters]
         finally:
             contract.close(game)
-
-
-def _notes(game: Game) -> list[str]:
-    """What is left out of a story, so that it can be played."""
-    from storytest.authored import Explorable
-    from storytest.twine.script import summarise
-
-    problems = game.problems if isinstance(game, Explorable) else ()
-    return [f"skipped: {line}" for line in summarise(problems)]

@@ -1,11 +1,10 @@
 """HTTP: JSON requests and answers, errors as one sentence, and the guard of all requests."""
 
-import base64
 import dataclasses
-import hashlib
 import json
 import logging
 import math
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +13,15 @@ from typing import Any
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from textgames.errors import InputError
 from textgames.files import read_toml
-from textgames.pages import rendered
 from textgames.wording import visible
 from textgames_page.limits import Limits
 
+LOCKED = "A token is needed: open the whole link that the server printed when it was started."
 FAILURE = "Something went wrong. The server's terminal has the details."
 
 TABLE = read_toml(Path(__file__).with_name("server.toml"))
@@ -62,7 +61,7 @@ def explanation(error: Exception) -> tuple[int, str]:
     if isinstance(error, HTTPException):
         return error.status_code, f"{error.detail.rstrip('.')}."
     if isinstance(error, InputError):
-        return 400, str(error)
+        return 400, without_folders(str(error))
     if isinstance(error, ClientDisconnect):  # nobody reads the answer
         return 400, "The request was not complete."
     if isinstance(error, OSError):
@@ -71,15 +70,15 @@ def explanation(error: Exception) -> tuple[int, str]:
     return 500, FAILURE
 
 
+def without_folders(text: str) -> str:
+    """Remove the folders of absolute paths, which are not the page's business."""
+    return re.sub(r"(?<![\w.:/])/(?:[^/\s\"][^/\n\"]*/)+", "", text)
+
+
 async def error_response(_: Request, error: Exception) -> Response:
     """The response to a request whose handler raised an exception."""
     status, sentence = explanation(error)
     return answer({"error": sentence}, status)
-
-
-def content_type(request: Request) -> str:
-    """The media type of a request's body, without parameters."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def body_of(request: Request) -> dict[str, Any]:
@@ -87,7 +86,8 @@ async def body_of(request: Request) -> dict[str, Any]:
     raw = await request.body()
     if not raw:
         return {}
-    if content_type(request) != "application/json":
+    kind = request.headers.get("content-type", "").partition(";")[0]
+    if kind.strip().lower() != "application/json":
         raise HTTPException(415, "The body must be JSON, with Content-Type: application/json.")
     try:
         body = json.loads(raw)
@@ -135,7 +135,7 @@ class Access:
 
     hosts: frozenset[str] | None  # values of the Host header; None: any, if a token is required
     token: str | None = None
-    cookie: str = "drrn"  # browsers send cookies to every port, so each server has its own name
+    cookie: str = "page"  # browsers send cookies to every port, so each server has its own name
 
 
 def local_access(port: int, host: str = "127.0.0.1") -> Access:
@@ -146,7 +146,7 @@ def local_access(port: int, host: str = "127.0.0.1") -> Access:
 
 def shared_access(port: int) -> Access:
     """Allow everybody on the network who has the new token."""
-    return Access(None, secrets.token_urlsafe(18), f"drrn-{port}")
+    return Access(None, secrets.token_urlsafe(18), f"page-{port}")
 
 
 class Guard:
@@ -188,10 +188,10 @@ class Guard:
         """
         hosts = request.headers.getlist("host")
         host = hosts[0].lower() if hosts else ""
-        if len(hosts) > 1:
-            raise HTTPException(400, "The request names more than one host.")
+        if len(request.headers) > 100:
+            raise HTTPException(431, "The request has more than 100 headers.")
         if self.access.hosts is not None and host not in self.access.hosts:
-            raise HTTPException(403, "Wrong host name. Open the link that drrn serve printed.")
+            raise HTTPException(403, "Wrong host name. Open the link that the server printed.")
         is_own = request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")
         is_foreign = request.scope["path"].startswith("/api/") and not is_own
         origin = request.headers.get("origin")
@@ -211,22 +211,10 @@ class Guard:
         if has_cookie and link_token is None:
             return None
         if not has_cookie and not _equal(link_token or "", token):
-            if is_front_page:
-                return _locked_page()
-            sentence = "A token is missing. Open the whole link that drrn serve printed."
-            raise HTTPException(403, sentence)
+            return PlainTextResponse(LOCKED, 403)
         response = RedirectResponse("/", 303)
         response.set_cookie(self.access.cookie, token, httponly=True, samesite="lax", path="/")
         return response
-
-
-def _locked_page() -> Response:
-    """The page that asks for the token. Its policy allows its inline style by hash."""
-    page = rendered("textgames_page/locked.html")
-    style = page.partition("<style>")[2].partition("</style>")[0]
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'"
-    return HTMLResponse(page, 403, {"Content-Security-Policy": policy})
 
 
 def _equal(one: str, other: str) -> bool:

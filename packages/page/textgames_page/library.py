@@ -23,7 +23,6 @@ from textgames.game.contract import close, title_of
 from textgames.openers import BUILT_IN, WORLDS, GameSpec, installed_games, spec_for
 from textgames.registry import registered
 from textgames_page.async_service import AsyncService
-from textgames_page.http import content_type
 from textgames_page.limits import Limits
 from textgames_page.products import STORIES, has_stories
 
@@ -44,7 +43,6 @@ class GameEntry:
     name: str  # in the table of scores
     file: str | None = None  # name of its file, without the folder
     folder: Path | None = None  # of an uploaded story
-    notes: tuple[str, ...] = ()  # what is left out to play it
 
     @property
     def modified(self) -> float:
@@ -55,7 +53,7 @@ class GameEntry:
         return max((f.stat().st_mtime for f in files if f.suffix.lower() in TYPES), default=0.0)
 
     def as_json(self, runs: int = 0) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in ("id", "title", "kind", "file", "notes")}
+        own = {name: getattr(self, name) for name in ("id", "title", "kind", "file")}
         return {**own, "removable": self.folder is not None, "runs": runs}
 
 
@@ -100,29 +98,24 @@ class Library:
         by_title = (entry for entry in self if entry.title == title)
         return next(by_source, None) or next(by_title, None)
 
-    async def upload(self, request: Request, opener: AsyncService) -> tuple[GameEntry, bool]:
-        """Add the story in a form. Returns the game, and whether it is new.
+    async def upload(self, request: Request, opener: AsyncService) -> GameEntry:
+        """Add the story in a form, unless it is there already.
 
         `opener` is a service of `OpeningWorker`, since the story may do harm.
         """
         if not has_stories():
             raise InputError(STORIES)
-        if content_type(request) != "multipart/form-data":
-            raise HTTPException(415, "Send the files as a form (multipart/form-data).")
         async with request.form(max_files=self.limits.upload_files, max_fields=4) as form:
             files = await _files(form)
         story = _story_name(files)
         parts = (name.encode() + b"\0" + data for name, data in sorted(files.items()))
         digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:10]
         id_ = f"{_id_part(PurePosixPath(story).stem)}-{digest}"
-        if id_ in self.entries:
-            return self.entries[id_], False
-        folders = [entry.folder for entry in self if entry.folder is not None]
-        size = sum(map(_size, folders))
-        if len(folders) >= self.limits.uploads or size > self.limits.uploads_bytes:
-            raise HTTPException(429, "Too many stories are uploaded. Remove some first.")
-        self.entries[id_] = await _save(id_, story, files, opener, self.limits.seconds)
-        return self.entries[id_], True
+        if id_ not in self.entries:
+            if sum(entry.kind == "uploaded" for entry in self) >= self.limits.uploads:
+                raise HTTPException(429, "Too many stories are uploaded. Remove some first.")
+            self.entries[id_] = await _save(id_, story, files, opener, self.limits.seconds)
+        return self.entries[id_]
 
     def rules_of(self, entry: GameEntry) -> tuple[Path, str | None]:
         """The file of a story's TOML, and its text if it exists."""
@@ -185,10 +178,9 @@ def _uploaded() -> Iterator[GameEntry]:
 
 def _upload_entry(folder: Path, about: dict[str, Any]) -> GameEntry:
     file = Path(str(about["file"])).name
-    spec = spec_for(folder / file, lenient=bool(about["lenient"]))
-    notes = tuple(map(str, about.get("notes", ())))
+    spec = spec_for(folder / file, lenient=True)
     title = str(about["title"])
-    return GameEntry(folder.name, title, "uploaded", spec, folder.name, file, folder, notes)
+    return GameEntry(folder.name, title, "uploaded", spec, folder.name, file, folder)
 
 
 async def _files(form: FormData) -> dict[str, bytes]:
@@ -225,10 +217,6 @@ def _story_name(files: dict[str, bytes]) -> str:
     return stories[0]
 
 
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
-
-
 async def _save(
     id_: str, story: str, files: dict[str, bytes], opener: AsyncService, seconds: float
 ) -> GameEntry:
@@ -239,15 +227,13 @@ async def _save(
         for name, data in files.items():
             (temporary / name).write_bytes(data)
         main_file = next((name for name in files if name.endswith(RULES_TYPE)), story)
-        spec = spec_for(temporary / main_file, lenient=False)
-        opened = await opener.ask("open", spec, timeout=seconds)
-        about = {"file": main_file, **opened}
+        spec = spec_for(temporary / main_file, lenient=True)
+        title, _ = await opener.ask("open", spec, timeout=seconds)
+        about = {"file": main_file, "title": title}
         (temporary / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         folder = uploads_folder() / id_
         shutil.rmtree(folder, ignore_errors=True)  # not in the library, so it is incomplete
         temporary.rename(folder)
         return _upload_entry(folder, about)
-    except InputError as error:
-        raise HTTPException(400, str(error).replace(f"{temporary}/", "")) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

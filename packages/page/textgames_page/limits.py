@@ -14,14 +14,9 @@ class Limits:
     # uploaded stories
     upload_bytes: int = 32 * 2**20  # all files of one upload
     upload_files: int = 4
-    uploads: int = 200
-    uploads_bytes: int = 2**30
+    uploads: int = 50
     # play
-    sessions: int = 400
-    idle_seconds: float = 3600.0  # after which a session ends
-    full_idle_seconds: float = 300.0  # after which it ends if there are too many
-    steps: int = 2_000  # of an episode
-    history: int = 200_000  # characters of the previous pages of a session
+    moves: int = 2_000  # of an episode
     game_processes: int = 6
     # play-tests, inspections and training runs
     tests: int = 2  # at once

@@ -7,7 +7,7 @@ import contextlib
 import copy
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -31,10 +31,10 @@ from textgames.compiled.game import Compiled, Floats
 from textgames.compiled.search import EndingId
 from textgames.compiled.solve import best, one_slot
 from textgames.errors import InputError
-from textgames.game.contract import Game, Observation
+from textgames.game.contract import Game
 from textgames.game.episodes import Policy, episode, random_policy
 from textgames.openers import GameSpec
-from textgames.processes import interruptible, report
+from textgames.processes import report
 from textgames_page.advice_worker import agent_of
 from textgames_page.http import as_json
 
@@ -57,8 +57,7 @@ class PlayTestWorker:
         require_playable(self.game)
         test = StoryTest(self.game, seconds, self._progress)
         try:
-            with interruptible():
-                findings = test.run()
+            findings = test.run()
         except KeyboardInterrupt:
             raise InputError("The play-test was stopped before it had any results.") from None
         if test.solution is not None:
@@ -146,12 +145,46 @@ class PlayTestWorker:
         result: dict[str, Any] = as_json(details)
         return result
 
-    def sampled_page(self, path: Sequence[str], run: str | None) -> dict[str, Any]:
-        """Findings from games that start where a path leads."""
+    def sampled_page(
+        self,
+        path: Sequence[str],
+        run: str | None = None,
+        *,
+        seconds: float = 4.0,
+        games: int = 300,
+        least: int = 10,
+    ) -> dict[str, Any]:
+        """Findings from games that start where a path leads.
+
+        Args:
+            path: The actions of the path.
+            run: The folder of the agent to compare with random play.
+            seconds: The time limit of each policy.
+            games: The number of games of each policy.
+            least: A policy that played fewer games is left out.
+        """
         players: dict[str, Policy] = {"random": random_policy(0)}
         if run is not None:
             players["player"] = agent_of(run).policy("softmax")
-        return _json_of(sampled_findings(self.game, ClickPath(tuple(path)), players))
+        records: dict[EndingId, EndingRecord] = {}
+        tallies = {name: Tally() for name in players}
+        for name, policy in players.items():
+            until = time.monotonic() + seconds
+            for seed in range(games):
+                clicks = list(follow(self.game, ClickPath(tuple(path)), seed))
+                if time.monotonic() > until:
+                    break
+                if len(clicks) <= len(path):
+                    continue  # the game draws other pages with this seed
+                pages = [step.page for step in episode(self.game, policy, opening=clicks[-1][0])]
+                last = arrival_of(self.game, pages[-1])
+                rewards = sum(page.reward for page in pages[1:])
+                tallies[name].add(last, rewards, len(pages) - 1)
+                if last.ending is not None:
+                    records[last.ending] = EndingRecord(text=last.page.text)
+        played = {name: tally for name, tally in tallies.items() if tally.games >= least}
+        results = {name: (tally.play, tally.shares(records)) for name, tally in played.items()}
+        return _json_of(_findings(self.game, records, results))
 
     def _agent_play(self, run: str) -> Floats:
         """The probability of each slot under the softmax policy, as a mean over replicas."""
@@ -219,50 +252,3 @@ def _findings(
     plays: dict[str, Any] = {name: play for name, (play, _) in results.items()}
     shares = {name: share for name, (_, share) in results.items()}
     return Findings("", "", endings=endings_of(Source(game), records, shares), **plays)
-
-
-def sampled_findings(
-    game: Game,
-    path: ClickPath,
-    players: Mapping[str, Policy],
-    *,
-    seconds: float = 4.0,
-    games: int = 300,
-    least: int = 10,
-) -> Findings:
-    """Findings from games that start where a path leads.
-
-    Args:
-        game: The game.
-        path: The path.
-        players: A policy for each kind of play.
-        seconds: The time limit of each.
-        games: The number of games of each.
-        least: A policy that played fewer games is left out.
-    """
-    records: dict[EndingId, EndingRecord] = {}
-    tallies: dict[str, Tally] = {}
-    for name, policy in players.items():
-        tally = Tally()
-        for pages in _games_from(game, path, policy, seconds, games):
-            last = arrival_of(game, pages[-1])
-            tally.add(last, sum(page.reward for page in pages[1:]), len(pages) - 1)
-            if last.ending is not None:
-                records[last.ending] = EndingRecord(text=last.page.text)
-        if tally.games >= least:
-            tallies[name] = tally
-    results = {name: (tally.play, tally.shares(records)) for name, tally in tallies.items()}
-    return _findings(game, records, results)
-
-
-def _games_from(
-    game: Game, path: ClickPath, policy: Policy, seconds: float, games: int
-) -> Iterator[list[Observation]]:
-    """Play games from where a path leads, and yield the pages of each."""
-    until = time.monotonic() + seconds
-    for seed in range(games):
-        if time.monotonic() > until:
-            return
-        clicks = list(follow(game, path, seed))
-        if len(clicks) > len(path):
-            yield [step.page for step in episode(game, policy, opening=clicks[-1][0])]

@@ -19,32 +19,29 @@ def needed(sentence: str) -> Iterator[None]:
         raise InputError(sentence) from error
 
 
+def product() -> str:
+    """The name of the product whose page this is."""
+    return "drrn" if has_agents() else "storytest" if has_stories() else "textgames"
+
+
 def has_stories() -> bool:
     """Whether the tester of stories is installed."""
-    try:
-        import storytest.open_story  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return _is_installed("storytest.open_story")
 
 
 def has_agents() -> bool:
     """Whether the agent is installed, even without PyTorch."""
-    try:
-        import drrn.runs.run  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return _is_installed("drrn.runs.run")
 
 
 def check_agents() -> None:
     """Raise an InputError if the agent, or the PyTorch that it needs, is not installed."""
-    if not has_agents() or not _has_torch():
+    if not has_agents() or not _is_installed("torch"):
         raise InputError(AGENTS)
 
 
-def _has_torch() -> bool:
+def _is_installed(module: str) -> bool:
     try:
-        return importlib.util.find_spec("torch") is not None
-    except ImportError:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:  # there is not even its package
         return False

@@ -15,16 +15,15 @@ from textgames import scores
 from textgames.game.contract import Observation
 from textgames.version import __version__
 from textgames_page import http
-from textgames_page.game_worker import Move, Page
+from textgames_page.game_worker import Page
 from textgames_page.library import TYPES, GameEntry
 from textgames_page.products import STORIES, check_agents, has_agents, needed
-from textgames_page.services import PastPage, PlayTest, Services, Session
+from textgames_page.services import PlayTest, Services
 
 if TYPE_CHECKING:
     from textgames_page.runs import PageRun
 
 RECIPES = ("strong", "paper")
-PLAYERS = ("person", "agent")
 
 ROUTES: list[Route] = []
 Handler = Callable[..., Awaitable[Any]]
@@ -33,7 +32,7 @@ Handler = Callable[..., Awaitable[Any]]
 def route(method: str, path: str, status: int = 200) -> Callable[[Handler], Handler]:
     """Add a handler, which is called with the services, the request and the parts of the path.
 
-    The parts {game}, {session}, {test} and {run} are ids, which are looked up. What the handler
+    The parts {game}, {test} and {run} are ids, which are looked up. What the handler
     returns is sent as JSON, unless it is a response.
     """
 
@@ -77,15 +76,16 @@ async def inspect_game(services: Services, _: Request, game: GameEntry) -> Any:
 @route("GET", "/api/games/{game}/opening")
 async def read_opening(services: Services, _: Request, game: GameEntry) -> Any:
     """Return the text of the first page, which is known long before the findings."""
-    timeout = services.limits.seconds
-    return {"text": await services.opener.ask("opening", game.spec, timeout=timeout)}
+    seconds = services.limits.seconds
+    _, text = await services.opener.ask("open", game.spec, timeout=seconds)
+    return {"text": text}
 
 
-@route("POST", "/api/games")
-async def upload(services: Services, request: Request) -> Response:
+@route("POST", "/api/games", 201)
+async def upload(services: Services, request: Request) -> Any:
     async with services.uploading:  # one at a time, because each may be large
-        entry, is_new = await services.library.upload(request, services.opener)
-    return http.answer({"game": entry.as_json()}, 201 if is_new else 200)
+        entry = await services.library.upload(request, services.opener)
+    return {"game": entry.as_json()}
 
 
 @route("GET", "/api/games/{game}/rules")
@@ -112,157 +112,81 @@ async def remove_game(services: Services, _: Request, game: GameEntry) -> Any:
     return {}
 
 
-# --- play
+# --- play: an episode is its seed and its moves, which the browser keeps
 
 
-@route("POST", "/api/sessions", 201)
-async def start_session(services: Services, request: Request) -> Any:
+@route("POST", "/api/games/{game}/pages")
+async def play(services: Services, request: Request, game: GameEntry) -> Any:
+    """Return the pages of an episode from a number of moves on; the last one by default."""
     body = await http.body_of(request)
-    entry = services.library[http.text_in(body, "game")]
-    seed = http.integer_in(body, "seed", 0, 2**31 - 1)
-    player = http.name_in(body, "player") or None
-    if seed is None:
-        seed = secrets.randbits(31)
-    session = Session(entry, seed, player, services.limits)
-    await _enter(services, session, body.get("path"))
-    services.sessions.add(session)
-    services.library.rename(entry, session.page.title)
-    return session.with_history()
+    since = http.integer_in(body, "since", 0, services.limits.moves)
+    seed, pages = await _pages(services, game, body, since)
+    services.library.rename(game, pages[-1].title)
+    return {"seed": seed, "pages": pages}
 
 
-@route("GET", "/api/sessions/{session}")
-async def show_session(_: Services, __: Request, session: Session) -> Any:
-    return session.with_history()
+@route("POST", "/api/games/{game}/path")
+async def follow_path(services: Services, request: Request, game: GameEntry) -> Any:
+    """Return the seed and the moves of an episode that follows the path of a play-test."""
+    with needed(STORIES):
+        from storytest.playtest.clicks import path_of
 
-
-@route("POST", "/api/sessions/{session}/step")
-async def step(services: Services, request: Request, session: Session) -> Any:
-    """Take an action, unless the choice was made on an earlier page."""
     body = await http.body_of(request)
-    by = http.choice_in(body, "by", PLAYERS, "person")
-    async with session.lock:
-        if http.integer_in(body, "steps", 0, 10**6) not in (None, len(session.choices)):
-            raise HTTPException(409, "The game has moved on to another page.")
-        if session.page.ended or session.stopped:
-            raise HTTPException(409, "The game is over. Start again.")
-        last = len(session.page.actions) - 1
-        index = http.integer_in(body, "action", 0, last)
-        if index is None:
-            raise HTTPException(400, f'"action" must be an integer from 0 to {last}.')
-        page = await _page(services, session, session.moves(index))
-        session.step(index, by, page)
-        if page.ended and session.player and not session.assisted:
-            _record_score(session, session.player)
-        return session.as_json()
+    given: Any = body.get("path")
+    try:
+        path = path_of(given)
+    except (ValueError, TypeError, KeyError) as error:
+        raise HTTPException(400, '"path" must be the path of a play-test.') from error
+    seed, moves = await services.ask_game(game, "locate", http.name_in(body, "session"), path)
+    return {"seed": seed, "moves": moves}
 
 
-@route("POST", "/api/sessions/{session}/undo")
-async def undo(services: Services, _: Request, session: Session) -> Any:
-    async with session.lock:
-        if not session.moves():
-            raise HTTPException(409, "This is the first page. There is nothing to undo.")
-        session.page = await _page(services, session, session.moves()[:-1])
-        session.undo()
-        return session.with_history()
-
-
-@route("POST", "/api/sessions/{session}/variables")
-async def set_variables(services: Services, request: Request, session: Session) -> Any:
-    """Show the page again with other values of some variables."""
-    values = (await http.body_of(request)).get("values")
-    plain = (str, bool, int, float)
-    if not isinstance(values, dict) or not all(isinstance(v, plain) for v in values.values()):
-        raise HTTPException(400, '"values" must be an object of texts, numbers, true and false.')
-    async with session.lock:
-        if not session.page.settable or not values.keys() <= session.page.variables.keys():
-            raise HTTPException(409, "These variables cannot be given other values.")
-        here = len(session.choices)
-        values = {**session.changes.get(here, {}), **values}
-        moves = [*session.moves()[: -1 if here in session.changes else None], values]
-        session.page = await _page(services, session, moves)
-        session.changes[here] = values
-        session.assisted = True
-        return session.with_history()
-
-
-@route("POST", "/api/sessions/{session}/restart")
-async def restart(services: Services, request: Request, session: Session) -> Any:
-    body = await http.body_of(request)
-    async with session.lock:
-        seed = http.integer_in(body, "seed", 0, 2**31 - 1)
-        session.restart((session.seed + 1) % 2**31 if seed is None else seed)
-        session.page = await _page(services, session, [])
-        return session.with_history()
-
-
-@route("GET", "/api/sessions/{session}/agent")
-async def advise(services: Services, request: Request, session: Session) -> Any:
-    """Return the opinion of a run's agent of the page of a session."""
-    query = dict(request.query_params)
-    run = services.runs[http.text_in(query, "run")]
+@route("POST", "/api/runs/{run}/advice/{game}")
+async def advise(services: Services, request: Request, run: "PageRun", game: GameEntry) -> Any:
+    """Return the opinion of a run's agent of the last page of an episode."""
     from drrn.settings import AGENT_POLICIES, DEPLOYED
 
-    policy = http.choice_in(query, "policy", AGENT_POLICIES, DEPLOYED)
-    async with session.lock:
-        if session.page.ended:
-            raise HTTPException(409, "The game is over. There is nothing to choose.")
-        past = [(_observation(page), page.choice) for page in session.past]
-        page = _observation(session.page)
-        words = query.get("words") == "1"
-        question = (str(run.folder), policy, past, page, words)
-        advice = await services.adviser.ask("advise", *question, timeout=services.limits.seconds)
-        title = run.config["game"]["title"]
-        other_game = None if title == session.page.title else title
-        steps = len(session.choices)
-        return {**advice, "run": run.id, "steps": steps, "other_game": other_game}
+    body = await http.body_of(request)
+    policy = http.choice_in(body, "policy", AGENT_POLICIES, DEPLOYED)
+    _, pages = await _pages(services, game, body, 0)
+    page = pages.pop()
+    if page.ended:
+        raise HTTPException(409, "The game is over. There is nothing to choose.")
+    moves = body.get("moves", [])
+    steps = zip(pages, moves, strict=True)
+    past = [(_seen(page), move) for page, move in steps if type(move) is int]
+    question = (str(run.folder), policy, past, _seen(page), body.get("words") is True)
+    advice = await services.adviser.ask("advise", *question, timeout=services.limits.seconds)
+    title = run.config["game"]["title"]
+    return {**advice, "other_game": None if title == page.title else title}
 
 
-def _observation(page: Page | PastPage) -> Observation:
+def _seen(page: Page) -> Observation:
     return Observation(page.text, page.actions, page.reward)
 
 
-async def _page(services: Services, session: Session, moves: list[Move]) -> Page:
-    page: Page = await services.ask_game(session.entry, "page", session.id, session.seed, moves)
-    return page
+async def _pages(
+    services: Services, game: GameEntry, body: dict[str, Any], since: int | None
+) -> tuple[int, list[Page]]:
+    """The seed of an episode, and its pages from a number of moves on."""
+    seed = http.integer_in(body, "seed", 0, 2**31 - 1)
+    if seed is None:
+        seed = secrets.randbits(31)
+    moves = body.get("moves", [])
+    if not isinstance(moves, list) or not all(map(_is_move, moves)):
+        raise HTTPException(400, '"moves" must be a list of indices and of values of variables.')
+    if len(moves) > services.limits.moves:
+        raise HTTPException(400, f"A game has at most {services.limits.moves:,} moves here.")
+    if since is None or since > len(moves):
+        since = len(moves)
+    session = http.name_in(body, "session")
+    return seed, await services.ask_game(game, "pages", session, seed, moves, since)
 
 
-async def _enter(services: Services, session: Session, path: Any) -> None:
-    """Go to the first page, or along a path to its last one."""
-    choices: list[int] = []
-    if path is not None:
-        with needed(STORIES):
-            from storytest.playtest.clicks import path_of
-
-        try:
-            clicks = path_of(path)
-        except (ValueError, TypeError, KeyError) as error:
-            raise HTTPException(400, '"path" must be the path of a play-test.') from error
-        question = (session.entry, "locate", session.id, clicks)
-        session.seed, choices = await services.ask_game(*question)
-    session.page = await _page(services, session, [])
-    for index in choices:
-        session.step(index, "path", await _page(services, session, session.moves(index)))
-    session.assisted = path is not None
-
-
-def _record_score(session: Session, player: str) -> None:
-    page = session.page
-    score = scores.FinishedGame(
-        when=scores.now(),
-        game=session.entry.name,
-        player=player,
-        seed=session.seed,
-        undone=session.undone,
-        steps=len(session.choices),
-        final_reward=page.reward,
-        total=round(page.total, 6),
-        ending=page.ending or "",
-    )
-    try:
-        scores.append(scores.scores_file(), score)
-        session.recorded = True
-    except Exception as error:  # the game is over anyway
-        http.log.error("a game of %s was not saved: %s", player, error)
+def _is_move(move: Any) -> bool:
+    plain = (str, bool, int, float)
+    is_change = isinstance(move, dict) and all(isinstance(each, plain) for each in move.values())
+    return is_change or type(move) is int
 
 
 # --- play-tests: one for each game
@@ -406,6 +330,31 @@ async def rename_run(_: Services, request: Request, run: "PageRun") -> Any:
 
 
 # --- scores of people
+
+
+@route("POST", "/api/games/{game}/scores", 201)
+async def record_score(services: Services, request: Request, game: GameEntry) -> Any:
+    """Save the finished game of a person, who gives a name."""
+    body = await http.body_of(request)
+    player = http.name_in(body, "player")
+    undone = http.integer_in(body, "undone", 0, 10**6) or 0
+    seed, (page,) = await _pages(services, game, body, None)
+    moves = body.get("moves", [])
+    if not player or not page.ended or any(type(move) is not int for move in moves):
+        raise HTTPException(409, "A score needs a name, and a game played to its end.")
+    score = scores.FinishedGame(
+        when=scores.now(),
+        game=game.name,
+        player=player,
+        seed=seed,
+        undone=undone,
+        steps=len(moves),
+        final_reward=page.reward,
+        total=round(page.total, 6),
+        ending=page.ending or "",
+    )
+    scores.append(scores.scores_file(), score)
+    return {}
 
 
 @route("GET", "/api/scores")

@@ -1,7 +1,9 @@
 """Training runs on the page: started, stopped, resumed and removed.
 
-A run is trained by its own process, which outlives the server. A request names a run by an id that
-is looked up among the existing folders. No part of a request becomes part of a path.
+A run is trained by its own process (see `train`), which outlives the server. It writes an ordinary
+run, which the command can resume as well. SIGTERM stops it: finished rounds are saved. A request
+names a run by an id that is looked up among the existing folders. No part of a request becomes part
+of a path.
 """
 
 import datetime
@@ -13,6 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -24,16 +27,19 @@ from drrn.runs import storage
 from drrn.runs.run import Run
 from drrn.runs.scores import RoundScores
 from drrn.runs.storage import CONFIG, WEIGHTS
+from drrn.settings import Settings
 from textgames.errors import InputError
-from textgames.files import home, json_or_none, slug, write
+from textgames.files import json_or_none, slug, write
+from textgames.openers import GameSpec
 from textgames.processes import is_locked, lock_file
+from textgames_page.http import without_folders
 from textgames_page.library import GameEntry, Library
 from textgames_page.run_form import LIMITS
 
 HIDDEN = ".serve"  # subfolder of the runs' folder, with the page's own files
 # With -m, Python would import modules of the current folder, such as a stranger's torch.py.
 START = "import sys; sys.path[:] = sys.argv[3:]; "
-START += "from textgames_page.run_worker import train; train(*sys.argv[1:3])"
+START += "from textgames_page.runs import train; train(*sys.argv[1:3])"
 
 
 class PageRun(Run):
@@ -106,7 +112,7 @@ class PageRun(Run):
             data["state"] = "failed"
         del data["run"]  # its folder is not the page's business
         data["id"] = self.id
-        data["error"] = self._without_folders(error)
+        data["error"] = without_folders(error)
         data["ready"] = self.has(WEIGHTS)
         data["removable"] = self.is_of_page
         data["progress"] = json_or_none(self.progress_file) if self.is_alive else None
@@ -126,10 +132,6 @@ class PageRun(Run):
             rounds = [scores for scores in self.rounds() if scores.number > after]
             data["curve"] = [scores.as_json() for scores in rounds]
         return data
-
-    def _without_folders(self, text: str) -> str:
-        """Remove the names of folders, which are not the page's business."""
-        return text.replace(f"{self.folder.parent}/", "").replace(f"{home()}/", "")
 
 
 def _detached(lock: int) -> dict[str, Any]:
@@ -261,3 +263,73 @@ class RunFolder:
         running = sum(run.is_alive for run in self.all() if run.is_of_page)
         if running >= self.most:
             raise HTTPException(429, f"{running} runs are already training. Stop one, or wait.")
+
+
+# --- in the process of a run
+
+
+def train(folder: str, rounds: str) -> None:
+    """Train a run to its last round. If it fails, the reason is saved."""
+    run = PageRun(Path(folder))
+    if sys.platform == "win32":  # where a lock is not inherited
+        lock = lock_file(run.alive_file, f"{run.id}: another process is training this run")
+        lock.write(str(os.getpid()))
+        lock.flush()
+    try:
+        _train(run, {"rounds": int(rounds)} if rounds else {})
+    except BaseException as error:
+        reason = f"The training failed: {type(error).__name__}: {error}"
+        if isinstance(error, InputError):
+            reason = str(error)
+        run.error_file.write_text(reason, encoding="utf-8")
+        raise
+
+
+class Progress:
+    """Writes what the process does, for the page, every few `seconds`."""
+
+    def __init__(self, path: Path, seconds: float = 0.3) -> None:
+        self.path = path
+        self.seconds = seconds
+        self.phase = ""
+        self.next = 0.0
+
+    def report(self, phase: str, total: int = 0, done: int = 0) -> None:
+        """Write a phase of the training, and how many of its episodes are done."""
+        now = time.monotonic()
+        if phase == self.phase and now < self.next:
+            return
+        self.phase = phase
+        self.next = now + self.seconds
+        write(self.path, json.dumps({"phase": phase, "done": done, "total": total}))
+
+
+def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
+    from drrn.runs.records import LearningRecord
+    from drrn.runs.trainer import Trainer
+
+    run = Run(page_run.folder)
+    resumes = run.has(CONFIG)
+    progress = Progress(page_run.progress_file)
+    progress.report("open")
+    if not resumes:
+        request = page_run.config
+        entry = {name: value for name, value in request["game"].items() if name != "title"}
+        spec = GameSpec(**{**entry, "folder": None})  # a module is in the server's folder
+        settings = Settings.from_flat(request["settings"])
+        options = {
+            "recipe": request["recipe"],
+            "progress": functools.partial(progress.report, "compile", 0),
+        }
+        trainer = Trainer(spec.open(), settings, spec=spec, **options)
+        Run.create(run.folder, trainer)
+    with run.locked():
+        if resumes:
+            trainer = Trainer.resume(run.folder, changes=changes)
+            run.save_settings(trainer)
+        progress.report("reference")
+        run.ensure_reference(trainer)
+        trainer.watch = progress.report
+        record = LearningRecord.of(run.learning(), trainer.round)
+        for finished in run.train(trainer, record=record):
+            print(f"round {finished.number} of {trainer.settings.run.rounds}", flush=True)

@@ -13,7 +13,6 @@ import textgames
 from tests.commands import main
 from tests.sample_games import Doors, FixedEnv, Walk
 from tests.source_code import ROOT
-from textgames.compiled.compile import compile_game
 from textgames.openers import GameSpec, absolute_name, as_game, make, spec_of
 
 MINE = (
@@ -120,14 +119,6 @@ def test_a_registered_name_is_a_game_like_any_other(package, capsys, shared_comp
     assert main(["games"]) == 0
     output = capsys.readouterr().out
     assert "Doors and Dice" in output and "gone cannot be opened: " in output
-
-
-def test_as_game_accepts_objects_names_and_environments(folder):
-    doors = Doors()
-    assert as_game(doors) is doors and as_game("long-watch").name == "long-watch"
-    assert as_game("mygames:Mine").name == "mine" and as_game(FixedEnv()).name == "FixedEnv"
-    compiled = compile_game(doors)
-    assert as_game(compiled) is compiled
 
 
 @pytest.mark.parametrize(

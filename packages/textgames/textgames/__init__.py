@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textgames.game.contract import Enumerable as Enumerable
     from textgames.game.contract import Game as Game
     from textgames.game.contract import Observation as Observation
-    from textgames.game.contract import StoryDefaults as StoryDefaults
+    from textgames.game.contract import StoryGame as StoryGame
     from textgames.game.contract import check_game as check_game
     from textgames.game.episodes import play_episodes as play_episodes
     from textgames.game.episodes import random_policy as random_policy
@@ -32,7 +32,7 @@ MODULES = {
     "textgames.compiled.oracle": "solve_game",
     "textgames.compiled.solve": "best",
     "textgames.errors": "InputError",
-    "textgames.game.contract": "Enumerable Game Observation StoryDefaults check_game",
+    "textgames.game.contract": "Enumerable Game Observation StoryGame check_game",
     "textgames.game.episodes": "play_episodes random_policy",
     "textgames.game.gymnasium_game": "GymnasiumGame",
     "textgames.openers": "make",

@@ -27,16 +27,19 @@ the path of such a TOML.
 """
 
 import argparse
+import contextlib
 import importlib
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from textgames import registry
+from textgames import registry, watchdog
 from textgames.declaration import Setting
 from textgames.errors import InputError, did_you_mean
 from textgames.files import read_toml
@@ -125,7 +128,9 @@ def main(program: Program, arguments: Sequence[str] | None = None) -> int:
             return 0
         trust_code(program, command, options)
         module, _, function = options.run.partition(":")
-        code: int = getattr(importlib.import_module(module), function)(options) or 0
+        run = getattr(importlib.import_module(module), function)
+        with _watched(program, options):
+            code: int = run(options) or 0
         sys.stdout.flush()
     except InputError as error:
         return _fail(program, str(error))
@@ -141,6 +146,33 @@ def main(program: Program, arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(program, message)
     return code
+
+
+@contextlib.contextmanager
+def _watched(program: Program, options: argparse.Namespace) -> Iterator[None]:
+    """Tell Ctrl-C from a game's KeyboardInterrupt, and end with 2 if a game does not return."""
+    os.environ[watchdog.SECONDS] = str(getattr(options, "step_seconds", 0))
+    handler = signal.getsignal(signal.SIGINT)
+    replaces = (
+        handler is signal.default_int_handler
+        and threading.current_thread() is threading.main_thread()
+    )
+    if replaces:
+        signal.signal(signal.SIGINT, _interrupt)
+    try:
+        with watchdog.watched(lambda message: print(f"{program.name}: {message}", file=sys.stderr)):
+            yield
+    except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+        if message := failure_of_user(error):
+            raise InputError(message) from error
+        raise
+    finally:
+        if replaces:
+            signal.signal(signal.SIGINT, handler)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def trust_code(program: Program, command: Parser, options: argparse.Namespace) -> None:
@@ -211,7 +243,8 @@ def _description_of(error: Exception) -> str:
 
 
 def _fail(program: Program, message: str) -> int:
-    print(f"{program.name}: {visible(message)}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # a game may have closed it
+        print(f"{program.name}: {visible(message)}", file=sys.stderr)
     return 2
 
 

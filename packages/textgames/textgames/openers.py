@@ -2,9 +2,10 @@
 
 import contextlib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from textgames import registry
@@ -228,22 +229,43 @@ def open_factory(spec: GameSpec) -> Game:
 
 def failure_of_user(error: BaseException) -> str:
     """Describe an exception in the code of a user's game, learner or encoder; "" for other code."""
-    method = ""
-    file = ""
-    at = 0
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        path = frame.f_code.co_filename
-        owner = frame.f_locals.get("self")
-        extends = any(is_ours(base.__module__) for base in type(owner).__mro__)
-        is_part = extends or looks_like_a_game(owner) or is_environment(owner)
-        if not method and is_part and not is_ours(frame.f_globals.get("__name__", "")):
-            method = f"{type(owner).__name__}.{frame.f_code.co_name}"
-            file = path
-        at = line if path == file else at
-    if not method or isinstance(error, InputError):
+    if isinstance(error.__cause__, StopIteration):  # which ended a generator of ours
+        error = error.__cause__
+    frames = list(traceback.walk_tb(error.__traceback__))
+    call, where = users_call(frames, _is_part)
+    last = frames[-1][0].f_globals.get("__name__", "") if frames else ""
+    is_ctrl_c = isinstance(error, KeyboardInterrupt) and is_ours(last)  # see `command_line.main`
+    if call is None or is_ctrl_c or isinstance(error, InputError):
         return ""
-    what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    return f"{file}, line {at}: {method} raised {what}"
+    return f"{where} raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def users_call(
+    frames: Iterable[tuple[FrameType, int]], is_part: Callable[[object], bool]
+) -> tuple[FrameType | None, str]:
+    """The first call of a user's code, as "file, line 3: Game.step" with the line reached by now.
+
+    Args:
+        frames: Frames and their lines, the outermost first.
+        is_part: Whether a method of this object is meant.
+    """
+    call = None
+    method = ""
+    at = 0
+    for frame, line in frames:
+        if call is None and not is_ours(frame.f_globals.get("__name__", "")):
+            owner = frame.f_locals.get("self")
+            if is_part(owner):
+                call = frame
+                method = f"{type(owner).__name__}.{frame.f_code.co_name}"
+        if call is not None and frame.f_code.co_filename == call.f_code.co_filename:
+            at = line
+    return call, f"{call.f_code.co_filename}, line {at}: {method}" if call else ""
+
+
+def _is_part(owner: object) -> bool:
+    extends = any(is_ours(base.__module__) for base in type(owner).__mro__)
+    return extends or looks_like_a_game(owner) or is_environment(owner)
 
 
 def is_ours(module: str) -> bool:

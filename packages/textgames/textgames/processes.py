@@ -1,4 +1,4 @@
-"""Processes: services that answer questions, locks on files, temporary folders."""
+"""Processes: services that answer questions, and locks on files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import contextlib
 import multiprocessing
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -19,25 +17,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
+from typing import IO, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from textgames.errors import InputError
 
 if sys.platform == "win32":
     import msvcrt
-
-    INTERRUPT = signal.CTRL_BREAK_EVENT
-    SIGNAL = signal.SIGBREAK  # the signal that the process receives then
 else:
     import fcntl
     from resource import RUSAGE_SELF, getrusage
 
-    INTERRUPT = SIGNAL = signal.SIGINT
-
 START = "import sys; sys.path[:] = sys.argv[4:]; from textgames.processes import _serve; _serve()"
 OUT_OF_MEMORY = 75  # exit code of a process that exceeded its memory limit
-
-LOCK = ".lock"
+INTERRUPT = b"interrupt"  # a message that is no question
 
 
 def cores() -> int:
@@ -136,7 +128,6 @@ class Service(contextlib.AbstractContextManager["Service"]):
         theirs.close()
         self.connection: Connection[Any, Any] = ours
         self.questions = 0
-        self.is_created = False
         self.close = weakref.finalize(self, _close, self.process, ours)
         with contextlib.suppress(OSError):  # the process died; `receive` reports it
             ours.send((create, arguments))
@@ -201,7 +192,6 @@ class Service(contextlib.AbstractContextManager["Service"]):
         try:
             if self.connection.poll(timeout):
                 reply: Reply = self.connection.recv()
-                self.is_created |= reply.question > 0 or reply.kind == "answer"
                 return reply
         except (EOFError, OSError) as error:
             self.close()
@@ -210,9 +200,8 @@ class Service(contextlib.AbstractContextManager["Service"]):
         raise ServiceError("timeout", f"no answer within {round(timeout or 0, 2):g} seconds")
 
     def open(self, timeout: float | None = None) -> None:
-        """Wait until the object is created."""
-        if not self.is_created:
-            self.answer(0, timeout)
+        """Wait until the object is created; called before the first answer is waited for."""
+        self.answer(0, timeout)
 
     def hang_up(self) -> None:
         """Let the process exit without waiting for it; `close` waits."""
@@ -220,9 +209,9 @@ class Service(contextlib.AbstractContextManager["Service"]):
             self.connection.close()
 
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the process, if it is inside `interruptible()`."""
-        if self.is_created and self.process.poll() is None:
-            self.process.send_signal(INTERRUPT)
+        """Raise KeyboardInterrupt where the process calls `report` next."""
+        with contextlib.suppress(OSError):
+            self.connection.send_bytes(INTERRUPT)
 
     def kill(self) -> None:
         """Kill the process and everything that it started.
@@ -287,23 +276,24 @@ class _Child:
 
     connection: Connection[Any, Any]
     question = 0
-    interruptible = False
+    waiting: ClassVar[list[bytes]] = []  # questions that arrived during another one
     memory_limit = sys.maxsize
 
 
 def report(value: Any) -> None:
     """Send a value to the parent while a question is being answered; called in the process."""
     _Child.connection.send(Reply(_Child.question, "report", value))
+    while _Child.connection.poll():
+        message = _Child.connection.recv_bytes()
+        if message == INTERRUPT:
+            raise KeyboardInterrupt
+        _Child.waiting.append(message)
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Let `Service.interrupt` raise KeyboardInterrupt inside the block; used in the process."""
-    _Child.interruptible = True
-    try:
-        yield
-    finally:
-        _Child.interruptible = False
+def refuse(sentence: str) -> None:
+    """Answer the present question with an InputError, from another thread."""
+    with contextlib.suppress(OSError):
+        _Child.connection.send(Reply(_Child.question, "refused", sentence))
 
 
 def limit_memory(more: int | None) -> None:
@@ -325,7 +315,6 @@ def memory() -> int:
 def _serve() -> None:
     """Create the object and answer questions until the connection is closed."""
     handle, parent, _Child.memory_limit = (int(number) for number in sys.argv[1:4])
-    signal.signal(SIGNAL, _interrupt)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     if sys.platform == "win32":
         connection: Any = multiprocessing.connection.PipeConnection(handle)
@@ -344,9 +333,10 @@ def _serve() -> None:
     with contextlib.suppress(EOFError, OSError):  # the connection was closed
         connection.send_bytes(_reply(create, connection.recv_bytes()))
         while target is not None:
-            question = connection.recv_bytes()
-            _Child.question += 1
-            connection.send_bytes(_reply(answer, question))
+            question = _Child.waiting.pop(0) if _Child.waiting else connection.recv_bytes()
+            if question != INTERRUPT:  # otherwise it came too late
+                _Child.question += 1
+                connection.send_bytes(_reply(answer, question))
     if isinstance(target, _Closable):
         target.close()
 
@@ -364,12 +354,6 @@ def _reply(function: Callable[..., Any], question: bytes) -> bytes:
     return pickle.dumps(reply)
 
 
-def _interrupt(*_: object) -> None:
-    if _Child.interruptible:
-        _Child.interruptible = False
-        raise KeyboardInterrupt
-
-
 def _watch(parent: int) -> None:
     """End this process when its parent has ended, or when it needs too much memory."""
     while os.getppid() == parent:
@@ -379,7 +363,7 @@ def _watch(parent: int) -> None:
     _kill_group(os.getpid())
 
 
-# --- locks and temporary folders
+# --- locks
 
 
 @contextmanager
@@ -450,30 +434,3 @@ def lock_file(path: Path, busy: str) -> IO[str]:
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             return file
         file.close()  # the previous holder removed the file: a lock on it excludes nobody
-
-
-@contextmanager
-def temporary_folder(
-    kind: str, parent: Path | None = None, *, seconds: float = 60.0
-) -> Iterator[Path]:
-    """Create a folder that is removed at the end.
-
-    Folders of the same kind that killed processes left are removed, too.
-
-    Args:
-        kind: A part of its name.
-        parent: Where it is created. The default is /tmp, because paths of sockets must be short.
-        seconds: A folder that is younger is never removed, because its process may still lock it.
-    """
-    prefix = f".drrn-{kind}-"
-    if parent is None:
-        parent = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
-        prefix = f"drrn-{kind}-"
-    for leftover in parent.glob(f"{prefix}*"):
-        with contextlib.suppress(InputError, OSError):
-            if time.time() > leftover.stat().st_mtime + seconds:
-                with locked(leftover / LOCK, "in use"):
-                    shutil.rmtree(leftover)
-    folder = tempfile.TemporaryDirectory("", prefix, parent, ignore_cleanup_errors=True)
-    with folder as name, locked(Path(name, LOCK), f"{name}: locked by another process"):
-        yield Path(name)

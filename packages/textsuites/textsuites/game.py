@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from textgames.errors import InputError
-from textgames.game.contract import Observation, StoryDefaults, check_index
+from textgames.game.contract import Observation, StoryGame, check_index
 from textgames.openers import SPEC, GameSpec, Opener
 from textgames.processes import Service, ServiceError
 from textsuites import environments
@@ -148,7 +148,7 @@ class EnvironmentPool:
         self.environments = []
 
 
-class SuiteGame(StoryDefaults):
+class SuiteGame(StoryGame):
     """A game of a suite. Each copy takes an environment from the pool when it is reset."""
 
     def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:

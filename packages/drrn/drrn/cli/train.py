@@ -133,6 +133,7 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
             if log:
                 log(finished.replicas)
         _finish(run, trainer, output=sys.stderr if options.json else sys.stdout)
+        trainer.close()
     except KeyboardInterrupt:
         command = f"drrn train --resume {shlex.quote(str(run.folder))}"
         terminal.warn(f"\ninterrupted; resume with: {command}")

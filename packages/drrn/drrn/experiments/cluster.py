@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -22,7 +23,6 @@ from drrn.experiments.workers import Event, Workers, events_of
 from drrn.runs.config import versions
 from textgames import registry
 from textgames.errors import InputError, require
-from textgames.processes import temporary_folder
 
 LOCAL = "local"  # the address of a cluster of this machine alone, started and ended by the command
 REMEDY = "name the HOST:PORT of a cluster that this machine has joined (ray start), or no address"
@@ -48,9 +48,11 @@ class RayCluster(Workers):
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if address == LOCAL:
-            folder = self.resources.enter_context(temporary_folder("ray"))
+            # Its sockets need a short path, and its processes may end later.
+            short = TemporaryDirectory("", "drrn-ray-", "/tmp", ignore_cleanup_errors=True)
+            folder = self.resources.enter_context(short)
             options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-            options |= {"num_cpus": count, "object_store_memory": memory, "_temp_dir": str(folder)}
+            options |= {"num_cpus": count, "object_store_memory": memory, "_temp_dir": folder}
         self.resources.callback(self.ray.shutdown)
         try:
             self.ray.init(address=address, **options)

@@ -31,7 +31,7 @@ def softmax(q: Q, mask: Mask, alpha: float) -> Probabilities:
 def greedy(q: Q, mask: Mask) -> Probabilities:
     """π(a) = 1 for the best available action, the first of equals."""
     best = np.where(mask, q, -np.inf).argmax(axis=-1)
-    probabilities: Probabilities = np.eye(q.shape[-1])[best]
+    probabilities: Probabilities = (np.arange(q.shape[-1]) == best[..., None]).astype(np.float64)
     return probabilities
 
 

@@ -1,8 +1,10 @@
 """Games played side by side: each lane plays one episode after another on its own copy."""
 
 import functools
+import logging
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +20,10 @@ from textgames.game.contract import (
     most_copies_of,
 )
 from textgames.openers import GameSpec, failure_of_user
-from textgames.processes import Service, ServiceError
+from textgames.processes import Service, ServiceError, refuse
+from textgames.watchdog import watched
+
+log = logging.getLogger("textgames")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class LocalLanes:
         if copy is not None:
             self.most = most_copies_of(game)
         self._opened: list[Game] = []
-        self._finalizer = weakref.finalize(self, _close, self._opened)
+        self._finalizer = weakref.finalize(self, _close_and_report, self._opened)
         self._games = {0: game if copy is None else self._own(copy)}
         self._steps: dict[int, int] = {}  # of the lanes' episodes
 
@@ -69,8 +74,10 @@ class LocalLanes:
         return pages
 
     def close(self) -> None:
-        """Close the copies. Garbage collection does it, too."""
-        self._finalizer()
+        """Close the copies. Garbage collection does it, too, and only reports a failure."""
+        self._finalizer.detach()
+        if failure := _close(self._opened):
+            raise InputError(failure)
 
     def _game(self, lane: int) -> Game:
         if lane not in self._games:
@@ -92,49 +99,76 @@ def _page(game: Game, observation: Observation, step: int = 0) -> LanePage:
     return LanePage(observation, ending_of(game, observation), stopped)
 
 
-def _close(games: Sequence[Game]) -> None:
-    for game in games:
-        close(game)
+def _close(games: list[Game]) -> str:
+    """Close games. Returns the last failure."""
+    failure = ""
+    while games:
+        game = games.pop()
+        try:
+            close(game)
+        except BaseException as error:
+            failure = failure_of_user(error) or f"{game.name} was not closed: {error}"
+    return failure
+
+
+def _close_and_report(games: list[Game]) -> None:
+    if failure := _close(games):
+        log.error("%s", failure)
 
 
 class SpecLanes(LocalLanes):
     """Lanes of a game that a worker process opens and closes."""
 
     def __init__(self, spec: GameSpec) -> None:
-        super().__init__(spec.open(), spec)
+        with _users_code():
+            super().__init__(spec.open(), spec)
+        self._opened.append(self.game)
 
     def close(self) -> None:
-        super().close()
-        close(self.game)
+        """Close what `LocalLanes.close` has not closed; called when the process ends."""
+        self._finalizer()
 
     def count(self) -> int:
         return self.most
 
-    def call(self, method: str, *arguments: Any) -> list[LanePage]:
-        """Call a method. An exception of the game's code becomes an `InputError`."""
-        try:
-            pages: list[LanePage] = getattr(self, method)(*arguments)
-        except Exception as error:
-            if message := failure_of_user(error):
-                raise InputError(message) from error
-            raise
-        return pages
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of `LocalLanes`."""
+        with _users_code():
+            return getattr(LocalLanes, method)(self, *arguments)
+
+
+@contextmanager
+def _users_code() -> Iterator[None]:
+    """Turn exceptions of a game's code into an `InputError`; end a call that does not return."""
+    try:
+        with watched(refuse):
+            yield
+    except BaseException as error:
+        if message := failure_of_user(error):
+            raise InputError(message) from error
+        raise
 
 
 class PooledLanes:
     """Lanes in worker processes, for slow games. Results do not depend on their number."""
 
     def __init__(self, spec: GameSpec, workers: int) -> None:
+        self.source = spec.source
         self.services = [Service(SpecLanes, spec) for _ in range(workers)]
         questions = [service.send("count") for service in self.services]
         for service, question in zip(self.services, questions, strict=True):
-            self.most: int = _answer(service, question)
+            self.most: int = self._answer(service, question)
 
     def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[LanePage]:
         return self._ask("reset", lanes, seeds)
 
     def step(self, lanes: Sequence[int], actions: Sequence[int]) -> list[LanePage]:
         return self._ask("step", lanes, actions)
+
+    def close(self) -> None:
+        """Close the games of all processes."""
+        for service in self.services:
+            self._answer(service, service.send("call", "close"))
 
     def _ask(self, method: str, lanes: Sequence[int], numbers: Sequence[int]) -> list[LanePage]:
         """Ask all processes at once. Process i plays the lanes with remainder i."""
@@ -148,18 +182,18 @@ class PooledLanes:
                 questions.append((service, question, share))
         pages: dict[int, LanePage] = {}
         for service, question, share in questions:
-            pages.update(zip(share, _answer(service, question), strict=True))
+            pages.update(zip(share, self._answer(service, question), strict=True))
         return [pages[at] for at in range(len(lanes))]
 
-
-def _answer(service: Service, question: int) -> Any:
-    try:
-        return service.answer(question)
-    except ServiceError as error:
-        if error.reason == "raised":
-            raise RuntimeError(f"the game failed in a worker process:\n{error.details}") from error
-        cause = f"stepping the game failed: {error}"
-        raise InputError(f"{cause}; it may have run out of memory") from error
+    def _answer(self, service: Service, question: int) -> Any:
+        try:
+            return service.answer(question)
+        except ServiceError as error:
+            if error.reason == "raised":
+                message = f"the game failed in a worker process:\n{error.details}"
+                raise RuntimeError(message) from error
+            cause = f"{self.source}: stepping the game failed: {error}"
+            raise InputError(f"{cause}; it may have run out of memory") from error
 
 
 Lanes = LocalLanes | PooledLanes

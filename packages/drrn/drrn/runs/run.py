@@ -324,8 +324,11 @@ class Run:
         reference = self.reference()
         if reference is None:
             episodes = trainer.settings.run.evaluation_episodes
-            reference = scores.reference_scores(trainer.game, trainer.compiled, episodes)
-            storage.replace_files(self.folder, {SCORES: json_bytes(asdict(reference), indent=2)})
+            exact = asdict(scores.reference_scores(trainer.game, trainer.compiled, episodes))
+            # The last digits of sums depend on the number of threads.
+            rounded = {name: value and round(value, 9) for name, value in exact.items()}
+            reference = scores.ReferenceScores(**rounded)
+            storage.replace_files(self.folder, {SCORES: json_bytes(rounded, indent=2)})
         return reference
 
     def restore(self, trainer: Trainable) -> None:

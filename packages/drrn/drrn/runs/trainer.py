@@ -139,6 +139,11 @@ class Trainer:
         rollouts.progress = self._report
         return rollouts
 
+    def close(self) -> None:
+        """Close the copies of the game."""
+        if "stepped" in vars(self):
+            self.stepped.lanes.close()
+
     def _report(self, done: int, total: int) -> None:
         self.watch("play" if self.phase == "play" else "evaluate", total, done)
 

@@ -14,7 +14,7 @@ async function request(path, options = {}) {
     response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ServerError("The server does not answer. Is drrn serve still running?");
+    throw new ServerError("The server does not answer. Is it still running?");
   }
   if (response.ok) return response;
   let data = {};

@@ -1,7 +1,7 @@
 // The page: which view the address names, the head of a game, the theme.
 
 import { get, isAborted, part } from "./api.js";
-import { announce, failure, h, recall, remember, show, waiting } from "./dom.js";
+import { HAS_AGENTS, PRODUCT, announce, failure, h, recall, remember, show, waiting } from "./dom.js";
 import { number, plural } from "./format.js";
 import { factsAbout, gamesView } from "./games.js";
 import { learnView } from "./learn.js";
@@ -15,7 +15,7 @@ const TABS = [
   ["test", "Test", testView],
   ["learn", "Learn", learnView],
   ["people", "People", peopleView],
-];
+].filter(([name]) => HAS_AGENTS || name !== "learn");
 const main = document.getElementById("view");
 let view = new AbortController();
 let current = { game: null, body: null };
@@ -33,7 +33,8 @@ async function route(event) {
   try {
     if (first === "game" && id) await gamePage(id, tab, rest, signal);
     else if (first === "people") plainPage("People", (body) => peopleView(body, null, signal));
-    else if (first === "tour") plainPage("How an agent learns", (body) => tourView(body, signal));
+    else if (first === "tour" && HAS_AGENTS)
+      plainPage("How an agent learns", (body) => tourView(body, signal));
     else plainPage("Games", (body) => gamesView(body, signal));
   } catch (error) {
     if (!isAborted(error))
@@ -49,7 +50,7 @@ async function route(event) {
 
 function plainPage(title, fill) {
   current = { game: null, body: null };
-  document.title = `${title} · drrn`;
+  document.title = `${title} · ${PRODUCT}`;
   const body = h("div", { class: "body" });
   show(main, h("h1", { tabindex: "-1", class: title === "Games" ? "unseen" : "" }, title), body);
   fill(body);
@@ -65,7 +66,7 @@ async function gamePage(id, tab, rest, signal) {
     current = { game, body };
     show(main, head(game), body);
   }
-  document.title = `${current.game.title} · ${tabTitle} · drrn`;
+  document.title = `${current.game.title} · ${tabTitle} · ${PRODUCT}`;
   for (const link of main.querySelectorAll("nav.tabs a")) {
     if (link.dataset.tab === tabName) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -99,7 +100,6 @@ function head(game) {
       {},
       h("h1", { tabindex: "-1" }, game.title),
       factsOf(game),
-      skippedFeatures(game.notes),
     ),
     h("nav", { class: "tabs", "aria-label": "Views of this game" }, links),
   );
@@ -125,18 +125,6 @@ function factWords({ statistics, endings, random, best }) {
   if (random) facts.push(`random play scores ${number(random.final_reward.mean, 1)}`);
   if (best) facts.push(`best possible ${number(best.final_reward.mean, 1)}`);
   return facts.filter(Boolean).join(" · ");
-}
-
-/** Unsupported parts of a story that are skipped. */
-function skippedFeatures(notes) {
-  if (!notes?.length) return null;
-  const lines = notes.map((note) => h("li", {}, note));
-  return h(
-    "details",
-    { class: "small" },
-    h("summary", {}, `Played without ${plural(notes.length, "unsupported feature")}`),
-    h("ul", {}, lines),
-  );
 }
 
 function mark(current) {

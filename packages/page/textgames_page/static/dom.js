@@ -1,5 +1,7 @@
 // Elements from data. Texts of stories become text nodes, never markup.
 
+export const PRODUCT = document.body.dataset.product;
+export const HAS_AGENTS = "agents" in document.body.dataset;
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
@@ -118,7 +120,7 @@ export function select(options, chosen, onChange) {
 
 export function recall(key, otherwise = "") {
   try {
-    return localStorage.getItem(`drrn.${key}`) ?? otherwise;
+    return localStorage.getItem(`page.${key}`) ?? otherwise;
   } catch {
     return otherwise;
   }
@@ -126,7 +128,7 @@ export function recall(key, otherwise = "") {
 
 export function remember(key, value) {
   try {
-    localStorage.setItem(`drrn.${key}`, value);
+    localStorage.setItem(`page.${key}`, value);
   } catch {
     /* storage is disabled */
   }
@@ -142,4 +144,9 @@ export function pause(milliseconds, signal) {
     const timer = setTimeout(end, milliseconds);
     signal?.addEventListener("abort", end);
   });
+}
+
+/** A name under which the server keeps the copy of the game that this tab plays. */
+export function newSession() {
+  return Math.random().toString(36).slice(2);
 }

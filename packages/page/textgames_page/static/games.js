@@ -1,7 +1,7 @@
 // The list of games, and the area to drop a story.
 
 import { get, isAborted, part, remove, upload } from "./api.js";
-import { announce, failure, h, nothing, show, toast, waiting } from "./dom.js";
+import { HAS_AGENTS, announce, failure, h, nothing, show, toast, waiting } from "./dom.js";
 import { megabytes, plural, reward } from "./format.js";
 
 const KINDS = {
@@ -16,11 +16,15 @@ const MAX_STEPS = 200; // of random games, if they are to say how long a game is
 export async function gamesView(body, signal) {
   const list = h("ul", { class: "cards", "aria-label": "Games" });
   const zone = dropZone(onUpload, signal);
+  const learning = [
+    ", train an agent on it, and see what the agent thinks. ",
+    h("a", { href: "#/tour" }, "How does an agent learn? A tour of 75 seconds"),
+  ];
   const opening = h(
     "p",
     { class: "lead" },
-    "Play a story, test it and see its map, train an agent on it, and see what the agent thinks. ",
-    h("a", { href: "#/tour" }, "How does an agent learn? A tour of 75 seconds"),
+    "Play a story, test it and see its map",
+    HAS_AGENTS ? learning : null,
     ".",
   );
   show(body, opening, zone, list);
@@ -90,7 +94,7 @@ function stepWords(random, best) {
 
 function card(game, onChange, signal) {
   const address = (tab) => `#/game/${part(game.id)}/${tab}`;
-  const links = ["Play", "Test", "Learn"].map((words) =>
+  const links = ["Play", "Test", ...(HAS_AGENTS ? ["Learn"] : [])].map((words) =>
     h(
       "a",
       {
@@ -114,6 +118,7 @@ function card(game, onChange, signal) {
       "Remove",
     );
   const runs = game.runs ? plural(game.runs, "run") : "no runs yet";
+  const name = game.file || game.id;
   return h(
     "li",
     { class: "card", dataset: { game: game.id } },
@@ -123,14 +128,14 @@ function card(game, onChange, signal) {
       "p",
       { class: "small soft" },
       h("span", { class: "tag" }, KINDS[game.kind] || game.kind),
-      ` ${game.file || game.id} · ${runs}`,
+      HAS_AGENTS ? ` ${name} · ${runs}` : ` ${name}`,
     ),
     h("div", { class: "row" }, links, removal),
   );
 }
 
 async function removeGame(game, onChange) {
-  if (!confirm(`Remove “${game.title}”? The uploaded file is deleted; its runs are kept.`)) return;
+  if (!confirm(`Remove “${game.title}”? The uploaded file is deleted${HAS_AGENTS ? "; its runs are kept" : ""}.`)) return;
   try {
     await remove(`/api/games/${part(game.id)}`);
     toast(`${game.title} was removed.`);

@@ -1,7 +1,7 @@
 // Play: the text of the page, its actions, undo, and what an agent thinks of them.
 
 import { get, isAborted, part, post } from "./api.js";
-import { announce, failure, field, h, recall, remember, show, toast, waiting } from "./dom.js";
+import { announce, failure, field, h, newSession, recall, remember, show, toast, waiting } from "./dom.js";
 import { plural, reward, share } from "./format.js";
 import { factsAbout } from "./games.js";
 import { agentPanel } from "./play_agent.js";
@@ -25,8 +25,8 @@ export async function playView(body, game, signal, [run] = []) {
 /** A game in this tab. */
 class Play {
   constructor(body, game, signal) {
-    Object.assign(this, { body, game, signal, page: null, history: [], busy: false });
-    this.key = `drrn.session.${game.id}`;
+    Object.assign(this, { body, game, signal, pages: [], busy: false });
+    this.key = `page.episode.${game.id}`;
     this.text = h("div", { class: "story-text", tabindex: "-1" });
     this.actions = h("ol", { class: "actions", "aria-label": "Actions" });
     this.past = h("details", { class: "past" }, h("summary", {}, "The story so far"));
@@ -39,7 +39,7 @@ class Play {
   async begin() {
     show(this.body, waiting("Opening the story …"));
     try {
-      const page = (await this.savedSession()) || (await this.create());
+      await this.open();
       show(
         this.body,
         h(
@@ -55,15 +55,15 @@ class Play {
           ),
           h(
             "aside",
-            { class: "side", "aria-label": "Variables, agent and player" },
+            { class: "side", "aria-label": "Beside the story" },
             this.variables.element,
             this.agent.element,
             this.person(),
           ),
         ),
       );
-      this.variables.element.open = page.history.some((step) => step.by === "path");
-      this.turn(page, page.history);
+      this.variables.element.open = this.episode.by.includes("path");
+      this.turn();
       await this.agent.begin();
     } catch (error) {
       if (!isAborted(error))
@@ -74,34 +74,73 @@ class Play {
     }
   }
 
-  /** The session of this tab, if the server still has it. */
-  async savedSession() {
-    const id = sessionStorage.getItem(this.key);
-    if (!id) return null;
+  /** Open the episode of this tab, or a new one. */
+  async open() {
+    const saved = sessionStorage.getItem(this.key);
+    if (saved) {
+      try {
+        this.episode = JSON.parse(saved);
+        this.pages = (await this.request(this.episode.moves, 0)).pages;
+        return;
+      } catch (error) {
+        if (isAborted(error) || error.status === 0) throw error;
+      }
+    }
+    await this.restart();
+  }
+
+  /** The pages of an episode of this game, from a number of moves on. */
+  request(moves, since) {
+    const { session, seed } = this.episode;
+    return post(`/api/games/${part(this.game.id)}/pages`, { session, seed, moves, since }, this.signal);
+  }
+
+  /** What a question about the page sends. */
+  get place() {
+    const { session, seed, moves } = this.episode;
+    return { session, seed, moves };
+  }
+
+  get page() {
+    return this.pages.at(-1);
+  }
+
+  get steps() {
+    return this.episode.moves.filter((move) => typeof move === "number").length;
+  }
+
+  /** Take an action, or give variables other values; the server answers with the next page. */
+  async move(move, by) {
+    const { episode } = this;
+    const moves = [...episode.moves, move];
+    const { pages } = await this.request(moves, moves.length);
+    Object.assign(episode, { moves, by: [...episode.by, by] });
+    this.pages.push(...pages);
+    if (this.page.ended) await this.score();
+    this.save();
+  }
+
+  save() {
+    sessionStorage.setItem(this.key, JSON.stringify(this.episode));
+  }
+
+  /** Save the game of a person who gave a name. */
+  async score() {
+    const { episode } = this;
+    const player = recall("player");
+    if (!player || episode.recorded || episode.by.some((by) => by !== "person")) return;
     try {
-      return await get(`/api/sessions/${part(id)}`, this.signal);
+      const { undone } = episode;
+      await post(`/api/games/${part(this.game.id)}/scores`, { ...this.place, player, undone });
+      episode.recorded = player;
     } catch (error) {
-      if (error.status !== 404) throw error;
-      return null;
+      toast(error.message, "bad");
     }
   }
 
-  async create() {
-    const player = recall("player") || undefined;
-    const page = await post("/api/sessions", { game: this.game.id, player }, this.signal);
-    sessionStorage.setItem(this.key, page.session);
-    return page;
-  }
-
-  get address() {
-    return `/api/sessions/${part(this.page.session)}`;
-  }
-
   /** Show another page. */
-  turn(page, history = null) {
-    this.page = page;
-    if (history) this.history = history;
-    storyText(this.text, page.text);
+  turn() {
+    storyText(this.text, this.page.text);
     this.showPast();
     this.showActions();
     this.showBar();
@@ -112,23 +151,24 @@ class Play {
   }
 
   showPast() {
-    const steps = this.history.map((step) =>
+    const { moves, by } = this.episode;
+    const steps = moves.map((move, index) =>
       h(
         "li",
         {},
-        h("p", { class: "past-text" }, step.text),
+        h("p", { class: "past-text" }, this.pages[index].text),
         h(
           "p",
           { class: "past-choice" },
-          { agent: "The agent: ", path: "Replayed: " }[step.by] ?? "You: ",
-          step.actions[step.choice] ?? "…",
+          { agent: "The agent: ", path: "Replayed: " }[by[index]] ?? "You: ",
+          this.pages[index].actions[move] ?? JSON.stringify(move),
         ),
       ),
     );
     this.past.hidden = !steps.length;
     show(
       this.past,
-      h("summary", {}, `The story so far: ${plural(steps.length, "step")}`),
+      h("summary", {}, `The story so far: ${plural(this.steps, "step")}`),
       h("ol", {}, steps),
     );
   }
@@ -177,10 +217,10 @@ class Play {
       { class: "pays" },
       `Final reward ${reward(page.reward)}`,
       page.total !== page.reward ? `, ${reward(page.total)} in total` : "",
-      ` after ${plural(page.steps, "step")}.`,
+      ` after ${plural(this.steps, "step")}.`,
     );
-    const saveNote = page.recorded
-      ? h("p", { class: "small" }, `Saved to the scores of ${page.player}.`)
+    const saveNote = this.episode.recorded
+      ? h("p", { class: "small" }, `Saved to the scores of ${this.episode.recorded}.`)
       : null;
     const why =
       page.stopped && !page.ended
@@ -197,7 +237,7 @@ class Play {
       pays,
       place,
       saveNote,
-      h("button", { type: "button", class: "main", onclick: () => this.restart() }, "Play again"),
+      h("button", { type: "button", class: "main", onclick: () => this.again() }, "Play again"),
     );
   }
 
@@ -225,21 +265,21 @@ class Play {
       this.bar,
       h(
         "button",
-        { type: "button", disabled: page.first, onclick: () => this.undo() },
+        { type: "button", disabled: !this.episode.moves.length, onclick: () => this.undo() },
         "Undo ",
         h("kbd", {}, "u"),
       ),
       h(
         "button",
-        { type: "button", onclick: () => this.restart() },
+        { type: "button", onclick: () => this.again() },
         "Start again ",
         h("kbd", {}, "r"),
       ),
       h(
         "span",
         { class: "soft small steps" },
-        `step ${page.steps}`,
-        page.undone ? `, ${page.undone} undone` : "",
+        `step ${this.steps}`,
+        this.episode.undone ? `, ${this.episode.undone} undone` : "",
         page.total ? `, ${reward(page.total)} so far` : "",
       ),
     );
@@ -247,17 +287,13 @@ class Play {
 
   async choose(index) {
     this.agent.rest();
-    const before = this.page;
-    await this.ask(
-      () => post(`${this.address}/step`, { action: index, steps: before.steps }),
-      (page) => this.showStep(before, index, page, "person"),
-    );
+    await this.ask(() => this.move(index, "person"), () => this.showStep("person"));
   }
 
-  /** Go to the page that an action of a person or the agent led to. */
-  showStep(before, index, page, by) {
-    this.history.push({ text: before.text, actions: before.actions, choice: index, by });
-    this.turn(page);
+  /** Show the page that an action of a person or the agent led to. */
+  showStep(by) {
+    const { page } = this;
+    this.turn();
     this.scrollToText();
     if (by === "person") this.text.focus({ preventScroll: true });
     else announce(page.ended ? `${page.text} The end.` : page.text);
@@ -271,30 +307,40 @@ class Play {
     }
   }
 
-  async undo() {
-    if (!this.page || this.page.first) return;
+  undo() {
+    const { episode } = this;
+    if (this.busy || !episode?.moves.length) return;
+    this.agent.rest();
+    this.pages.pop();
+    const keep = episode.moves.length - 1;
+    Object.assign(episode, { moves: episode.moves.slice(0, keep), by: episode.by.slice(0, keep) });
+    episode.undone += 1;
+    this.save();
+    this.turn();
+    announce(`Undid one step. ${this.page.text}`);
+  }
+
+  async again() {
     this.agent.rest();
     await this.ask(
-      () => post(`${this.address}/undo`),
-      (page) => {
-        this.turn(page, page.history);
-        announce(`Undid one step. ${page.text}`);
+      () => this.restart(),
+      () => {
+        this.turn();
+        announce(`New game. ${this.page.text}`);
       },
     );
   }
 
+  /** Start a new episode. */
   async restart() {
-    this.agent.rest();
-    await this.ask(
-      () => post(`${this.address}/restart`),
-      (page) => {
-        this.turn(page, page.history ?? []);
-        announce(`New game. ${page.text}`);
-      },
-    );
+    this.episode = { session: newSession(), moves: [], by: [], undone: 0 };
+    const { seed, pages } = await this.request([], 0);
+    this.episode.seed = seed;
+    this.pages = pages;
+    this.save();
   }
 
-  /** Send one request at a time; start a new session if this one is over. */
+  /** Send one request at a time. */
   async ask(question, then) {
     if (this.busy) return;
     this.busy = true;
@@ -302,26 +348,11 @@ class Play {
     try {
       then(await question());
     } catch (error) {
-      if (error.status === 409) await this.reload();
-      else if (error.status === 404) await this.replaceSession();
-      else toast(error.message, "bad");
+      if (!isAborted(error)) toast(error.message, "bad");
     } finally {
       this.busy = false;
       this.actions.classList.remove("busy");
     }
-  }
-
-  /** Show the page on which the game is by now. */
-  async reload() {
-    const page = await get(this.address);
-    this.turn(page, page.history);
-  }
-
-  async replaceSession() {
-    sessionStorage.removeItem(this.key);
-    toast("The server no longer has this game, so a new one was started.");
-    const page = await this.create();
-    this.turn(page, page.history ?? []);
   }
 
   onKey(event) {
@@ -349,11 +380,7 @@ class Play {
     });
     const begin = async () => {
       remember("player", name.value.trim());
-      sessionStorage.removeItem(this.key);
-      await this.ask(
-        () => this.create(),
-        (page) => this.turn(page, page.history ?? []),
-      );
+      await this.ask(() => this.restart(), () => this.turn());
       this.text.focus();
       toast(
         name.value.trim()

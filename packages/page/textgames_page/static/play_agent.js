@@ -1,7 +1,7 @@
 // What an agent thinks of a page: Q of each replica, softmax shares, important words; and its play.
 
 import { get, isAborted, part, post } from "./api.js";
-import { field, h, pause, recall, remember, select, show, toast, toggle } from "./dom.js";
+import { HAS_AGENTS, field, h, pause, recall, remember, select, show, toast, toggle } from "./dom.js";
 import { number, runName, share } from "./format.js";
 import { splitAtMarks, storyText } from "./story_text.js";
 
@@ -74,7 +74,7 @@ class AgentPanel {
     );
     this.element = h(
       "section",
-      { class: "panel agent" },
+      { class: "panel agent", hidden: !HAS_AGENTS },
       h("h2", {}, "Agent"),
       this.controls,
       this.state,
@@ -149,17 +149,17 @@ class AgentPanel {
     await this.ask(page);
   }
 
-  advice(page, words) {
-    const query = `run=${part(this.run)}&policy=${part(this.policy.value)}&words=${words ? 1 : 0}`;
-    return get(`/api/sessions/${part(page.session)}/agent?${query}`, this.play.signal);
+  advice(words) {
+    const question = { ...this.play.place, policy: this.policy.value, words };
+    const address = `/api/runs/${part(this.run)}/advice/${part(this.play.game.id)}`;
+    return post(address, question, this.play.signal);
   }
 
   async ask(page) {
     try {
-      const thought = await this.advice(page, this.words.box.checked);
-      if (this.play.page !== page || thought.run !== this.run || thought.steps !== page.steps) {
-        return;
-      }
+      const { run } = this;
+      const thought = await this.advice(this.words.box.checked);
+      if (this.play.page !== page || run !== this.run) return;
       this.thought = thought;
       this.showThought(page);
     } catch (error) {
@@ -232,25 +232,16 @@ class AgentPanel {
   async step() {
     const { play } = this;
     if (!this.run || !play.page || play.page.ended || play.page.stopped || play.busy) return;
-    const before = play.page;
-    await play.ask(
-      () => this.takeStep(before),
-      ([index, page]) => play.showStep(before, index, page, "agent"),
-    );
+    await play.ask(() => this.takeStep(), () => play.showStep("agent"));
   }
 
   /** Draw an action by the agent's probabilities, take it, and highlight it for a moment. */
-  async takeStep({ session, steps }) {
-    const { actions } = this.thought ?? (await this.advice(this.play.page, false));
+  async takeStep() {
+    const { actions } = this.thought ?? (await this.advice(false));
     const index = drawIndex(actions.map((action) => action.chance));
-    const page = await post(`/api/sessions/${part(session)}/step`, {
-      action: index,
-      steps,
-      by: "agent",
-    });
+    await this.play.move(index, "agent");
     this.play.actions.querySelector(`button.action[data-index="${index}"]`)?.classList.add("taken");
     await pause(this.playing ? Number(this.pace.value) / 4 : 450, this.play.signal);
-    return [index, page];
   }
 
   /** Play from the first page to the end. */
@@ -267,9 +258,9 @@ class AgentPanel {
     this.restButton.setAttribute("aria-pressed", "true");
     show(this.restButton, "Stop");
     while (!playing.signal.aborted && !play.page.ended && !play.page.stopped) {
-      const { steps } = play.page;
+      const { steps } = play;
       await this.step();
-      if (play.page.steps === steps) {
+      if (play.steps === steps) {
         if (!playing.signal.aborted) toast("The agent could not continue.", "bad");
         break;
       }

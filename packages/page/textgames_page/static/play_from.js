@@ -1,14 +1,16 @@
 // Play from here: a game that starts where a path leads, and the variables at its page.
 
 import { part, post } from "./api.js";
-import { announce, h, show, toast } from "./dom.js";
+import { announce, h, newSession, show, toast } from "./dom.js";
 
 /** Start a game where a path leads, and show it in the player. */
 export async function playFrom(game, path, button) {
   button.disabled = true;
   try {
-    const page = await post("/api/sessions", { game: game.id, path });
-    sessionStorage.setItem(`drrn.session.${game.id}`, page.session);
+    const session = newSession();
+    const { seed, moves } = await post(`/api/games/${part(game.id)}/path`, { session, path });
+    const episode = { session, seed, moves, by: moves.map(() => "path"), undone: 0 };
+    sessionStorage.setItem(`page.episode.${game.id}`, JSON.stringify(episode));
     location.hash = `#/game/${part(game.id)}/play`;
   } catch (error) {
     toast(error.message, "bad");
@@ -60,10 +62,10 @@ async function setVariable(play, name, words) {
     /* a text without quotes */
   }
   await play.ask(
-    () => post(`${play.address}/variables`, { values: { [name]: value } }),
-    (page) => {
-      play.turn(page, page.history);
-      announce(`${name} is ${words} now. ${page.text}`);
+    () => play.move({ [name]: value }, "values"),
+    () => {
+      play.turn();
+      announce(`${name} is ${words} now. ${play.page.text}`);
     },
   );
 }

@@ -1,7 +1,7 @@
 // Test: run a play-test, watch it, read its report and the map of the story.
 
 import { get, isAborted, part, post, text } from "./api.js";
-import { announce, failure, field, h, nothing, pause, recall, remember, select, show, toast, toggle, waiting } from "./dom.js";
+import { HAS_AGENTS, announce, failure, field, h, nothing, pause, recall, remember, select, show, toast, toggle, waiting } from "./dom.js";
 import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
 import { drawByAuthor, hasLayout } from "./map_by_author.js";
@@ -252,6 +252,7 @@ class TestView {
 
   /** The choice of the agent whose odds are compared with random and best play. */
   agents(runs) {
+    if (!HAS_AGENTS) return null;
     if (!runs.length)
       return h("p", { class: "small soft" }, "Train an agent to compare its odds as well.");
     this.run = runs[0].id;

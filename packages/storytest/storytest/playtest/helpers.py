@@ -12,7 +12,7 @@ from storytest.search import clock
 from textgames.errors import InputError
 from textgames.game.contract import Game, close
 from textgames.openers import SPEC, GameSpec
-from textgames.processes import Service, ServiceError, interruptible, work
+from textgames.processes import Service, ServiceError, report, work
 
 
 class Helper:
@@ -27,13 +27,17 @@ class Helper:
         self.games = Games(self.game, self.evidence, first=first, stride=stride)
 
     def play(self, budget: Budget) -> Evidence:
-        """Play until the budget is spent. The start of the process counts."""
+        """Play until the budget is spent, or an interrupt. The start of the process counts."""
         meter = Meter(budget, start=clock() - work())
         self.games.meter = meter
-        with contextlib.suppress(KeyboardInterrupt), interruptible():
+        last_report = clock()
+        with contextlib.suppress(KeyboardInterrupt):
             while meter.spent < 1 and self.evidence.random.games < budget.games:
                 self.games.type_words()
                 self.games.play_next(1.0)
+                if clock() > last_report + 1.0:
+                    report(None)  # raises an interrupt that has arrived
+                    last_report = clock()
         return replace(self.evidence, forbidden={})  # conditions cannot be sent
 
     def close(self) -> None:

@@ -29,15 +29,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from types import NoneType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from textgames.errors import InputError
 from textgames.notebook import html
 
-STEP_LIMIT = 500
-MOST_COPIES = 64  # each copy may be large
 THE_END = "the end"
 
 Outcomes = Iterable[tuple[float, Hashable]]  # probabilities and states
@@ -114,29 +112,36 @@ class Searchable(Protocol):
 
 @runtime_checkable
 class StoryGame(Protocol):
-    """A game whose endings have names, and whose texts may come in several editions."""
+    """A game whose endings have names, and whose texts may come in several editions.
 
-    shuffle: bool  # whether actions are in a new order each time
-    kind: str  # such as "parser"; "" if its pages show it
-    note: str  # what a reader of results should know about the game
-    scripts: str  # code of the author, which may name passages
-    step_reward: float  # for a step that does not end the game
-    search_seconds: float | None  # time limit of a search of its states
-    paraphrase_sets: Sequence[str]  # names of the sets of other words that its texts have
+    A subclass has these defaults.
+    """
+
+    shuffle: bool = False  # whether actions are in a new order each time
+    kind: str = ""  # such as "parser"; "" if its pages show it
+    note: str = ""  # what a reader of results should know about the game
+    scripts: str = ""  # code of the author, which may name passages
+    step_reward: float = 0.0  # for a step that does not end the game
+    search_seconds: float | None = None  # time limit of a search of its states
+    paraphrase_sets: Sequence[str] = ()  # names of the sets of other words that its texts have
 
     @property
     def edition(self) -> str:
         """What a player sees although the fingerprint leaves it out."""
+        return ""
 
     @property
     def warnings(self) -> Sequence[str]:
         """What is left out of the game, a line for each kind."""
+        return ()
 
     def ending_at(self, state: Any) -> str:
         """Return the name of the ending at a state."""
+        return THE_END
 
     def face_at(self, state: Any) -> Any:
         """Return `textgames.compiled.search.Face`; None if `look` has all that there is."""
+        return None
 
 
 @runtime_checkable
@@ -222,33 +227,7 @@ def _number_text(value: Any) -> str:
         return "a larger one"
 
 
-class StoryDefaults:
-    """What a `StoryGame` is if nothing else is known."""
-
-    shuffle = False
-    kind: str = ""
-    note: str = ""
-    scripts: str = ""
-    step_reward: float = 0.0
-    search_seconds: float | None = None
-    paraphrase_sets: Sequence[str] = ()
-
-    @property
-    def edition(self) -> str:
-        return ""
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        return ()
-
-    def ending_at(self, state: Any) -> str:
-        return THE_END
-
-    def face_at(self, state: Any) -> Any:
-        return None
-
-
-class SeededGame(StoryDefaults, ABC):
+class SeededGame(StoryGame, ABC):
     """Base class of our games: a random generator, shuffled actions and independent copies."""
 
     def __init__(self, name: str, *, shuffle: bool) -> None:
@@ -323,9 +302,13 @@ class SeededGame(StoryDefaults, ABC):
 # --- optional attributes
 
 
+class _PlainStory(StoryGame):
+    """The story that a game is if nothing else is known."""
+
+
 def story_of(game: Game) -> StoryGame:
     """Return the game as a story, with defaults for one that is not."""
-    return game if isinstance(game, StoryGame) else StoryDefaults()
+    return game if isinstance(game, StoryGame) else _PlainStory()
 
 
 def title_of(game: Game) -> str:
@@ -336,18 +319,44 @@ def title_of(game: Game) -> str:
 
 def step_limit_of(game: Game) -> int:
     """Return the number of steps after which an episode is truncated."""
-    return _count(game, "max_steps", STEP_LIMIT)
+    return _count(game, "max_steps", 500)
+
+
+def most_copies_of(game: Game) -> int:
+    """Return how many copies of the game may play at once. Each may be large."""
+    return _count(game, "most_copies", 64)
 
 
 def training_of(game: Game) -> Mapping[str, Any]:
     """Return the settings that the game recommends, by name."""
-    settings = getattr(game, "training", None)
-    if settings is None:
-        return {}
-    if not isinstance(settings, Mapping):
-        kind = type(settings).__name__
-        raise InputError(f"{game.name}: training must be a mapping of settings, not {kind}")
-    return settings
+    return _attribute(game, "training", Mapping, "a mapping of settings") or {}
+
+
+def highest_return_of(game: Game) -> float | None:
+    """Return the best possible return; None if it is not known."""
+    value = _attribute(game, "highest_return", Real, "a finite number")
+    return None if value is None else float(value)
+
+
+def has_fingerprint(game: Game) -> bool:
+    """Whether the game defines a fingerprint."""
+    return _attribute(game, "fingerprint", str, "a non-empty str") is not None
+
+
+def fingerprint_of(game: Game) -> str:
+    """Return a hash of what results depend on: the game's, or one of its class and name."""
+    if has_fingerprint(game):
+        return game.fingerprint  # type: ignore[attr-defined, no-any-return]
+    kind = type(game)
+    # Recorded results have the name that our modules had before this package was split off.
+    module = re.sub(r"^textgames\b", "drrn", kind.__module__)
+    identity = f"{module}\0{kind.__qualname__}\0{game.name}"
+    return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def sources_of(game: Game) -> dict[str, Any]:
+    """What the game was made from, for a run's record."""
+    return dict(getattr(game, "sources", {}))
 
 
 def ending_of(game: Game, observation: Observation) -> str | None:
@@ -362,8 +371,7 @@ def is_stopped(game: Game) -> bool:
 
 def another(game: Game) -> Game | None:
     """Return an independent copy of the game; None if it cannot be copied."""
-    copy = getattr(game, "another", None)
-    twin = copy() if callable(copy) else None
+    twin: Game | None = _call(game, "another")
     if twin is not None and not looks_like_a_game(twin):
         kind = type(twin).__name__
         raise InputError(f"{game.name}: another() returned a {kind}, which is not a game")
@@ -372,70 +380,37 @@ def another(game: Game) -> Game | None:
 
 def evaluation_game_of(game: Game) -> Game | None:
     """Return the game that evaluations play, such as another fold of it; None: the game itself."""
-    method = getattr(game, "evaluation", None)
-    other: Game | None = method() if callable(method) else None
+    other: Game | None = _call(game, "evaluation")
     return other
-
-
-def highest_return_of(game: Game) -> float | None:
-    """Return the best possible return; None if it is not known."""
-    value = getattr(game, "highest_return", None)
-    if value is None:
-        return None
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value):
-        raise InputError(f"{game.name}: highest_return must be a finite number, not {value!r}")
-    return float(value)
-
-
-def most_copies_of(game: Game) -> int:
-    """Return how many copies of the game may play at once."""
-    return _count(game, "most_copies", MOST_COPIES)
 
 
 def close(game: Game) -> None:
     """Call the game's `close` method, if it has one."""
-    method = getattr(game, "close", None)
-    if callable(method):
-        method()
+    _call(game, "close")
 
 
-def has_fingerprint(game: Game) -> bool:
-    """Whether the game defines a fingerprint."""
-    return getattr(game, "fingerprint", None) is not None
+def _call(game: Game, name: str) -> Any:
+    method = getattr(game, name, None)
+    return method() if callable(method) else None
 
 
-def fingerprint_of(game: Game) -> str:
-    """Return a hash of what results depend on: the game's, or one of its class and name."""
-    if has_fingerprint(game):
-        fingerprint = game.fingerprint  # type: ignore[attr-defined]
-        if not isinstance(fingerprint, str) or not fingerprint:
-            message = f"{game.name}: fingerprint must be a non-empty str, not {fingerprint!r}"
-            raise InputError(message)
-        return fingerprint
-    kind = type(game)
-    # Recorded results have the name that our modules had before this package was split off.
-    module = re.sub(r"^textgames\b", "drrn", kind.__module__)
-    identity = f"{module}\0{kind.__qualname__}\0{game.name}"
-    return hashlib.sha256(identity.encode()).hexdigest()
-
-
-def sources_of(game: Game) -> dict[str, Any]:
-    """What the game was made from, for a run's record."""
-    return dict(getattr(game, "sources", {}))
+def _attribute(game: Game, name: str, kind: type, words: str) -> Any:
+    """Return an attribute; None if the game has none, an `InputError` if it is something else."""
+    value = getattr(game, name, None)
+    is_valid = isinstance(value, kind) and not isinstance(value, bool)
+    if isinstance(value, Real):
+        is_valid &= math.isfinite(value)
+    if value is not None and (not is_valid or value == ""):
+        raise InputError(f"{game.name}: {name} must be {words}, not {value!r:.60}")
+    return value
 
 
 def _count(game: Game, name: str, default: int) -> int:
-    value = getattr(game, name, None)
-    if value is None:
-        return default
-    try:
-        count = operator.index(value)
-    except TypeError as error:
-        raise InputError(f"{game.name}: {name} must be a whole number, not {value!r}") from error
-    if count < 1:
-        raise InputError(f"{game.name}: {name} is {count}; it must be at least 1")
-    return count
+    words = "a whole number of at least 1"
+    value = _attribute(game, name, Integral, words)
+    if value is not None and value < 1:
+        raise InputError(f"{game.name}: {name} must be {words}, not {value}")
+    return default if value is None else int(value)
 
 
 # --- a check of the whole contract

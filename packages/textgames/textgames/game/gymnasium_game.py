@@ -161,7 +161,9 @@ def checked_game(thing: Any, source: str) -> Game:
     if not looks_like_a_game(thing):
         cause = f"a value of type {type(thing).__name__} is not a game"
         raise InputError(f"{source}: {cause}; a game has a name, reset(seed) and step(index)")
-    if not isinstance(thing.name, str) or not thing.name:
-        raise InputError(f"{source}: the game's name is {thing.name!r}; it must be a non-empty str")
+    name = thing.name
+    if not isinstance(name, str) or not name or name != name.encode(errors="replace").decode():
+        cause = "it must be a non-empty str, without halves of characters"
+        raise InputError(f"{source}: the game's name is {name!r}; {cause}")
     game: Game = thing
     return game
