@@ -1,6 +1,7 @@
 """Small runs of the command line, and their files."""
 
 import contextlib
+import signal
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def interrupted_saves(monkeypatch):
 
     def save_and_stop(self, *arguments):
         save(self, *arguments)
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
         patch.setattr(Run, "save", save_and_stop)

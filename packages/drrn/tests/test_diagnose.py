@@ -2,6 +2,7 @@
 
 import csv
 import re
+import signal
 from functools import partial
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_an_interrupted_command_continues(folder, tmp_path, monkeypatch, capsys)
 
     def interrupted(trial):
         if trial.game == "memory/1" and trial.agent == "default":
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return run(trial)
 
     monkeypatch.setattr(Trial, "run", interrupted)

@@ -3,6 +3,7 @@
 import importlib
 import json
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -288,7 +289,7 @@ def test_an_interrupted_sweep_continues_to_the_same_results(
         calls += 1
         result = original(*arguments, **options) if after or calls != call else None
         if calls == call:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return result
 
     with monkeypatch.context() as patch:
