@@ -89,7 +89,7 @@ def test_fit_trains_to_the_end_and_refuses_to_go_on(trainer):
 def test_every_repr_is_one_short_line(trainer):
     compiled = drrn.compile_game(trainer.game)
     agent = trainer.agent
-    policies = (agent.policy(), drrn.best(compiled))
+    policies = (agent.policy(), drrn.random_policy(0), drrn.best(compiled))
     for value in (trainer, agent, trainer.game, compiled, *policies):
         assert "\n" not in repr(value) and len(repr(value)) < 100 and " at 0x" not in repr(value)
     settings = trainer.settings

@@ -76,10 +76,21 @@ class Summary:
         return {name: count / self.episodes for name, count in self.endings.items()}
 
 
+class _RandomPolicy:
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._draw = random.Random(seed).random
+
+    def __call__(self, observation: Observation) -> int:
+        return int(self._draw() * len(observation.actions))
+
+    def __repr__(self) -> str:
+        return f"<random policy, seed {self.seed}>"
+
+
 def random_policy(seed: int) -> Policy:
-    """Return a policy that takes each action with the same probability."""
-    draw = random.Random(seed).random
-    return lambda observation: int(draw() * len(observation.actions))
+    """A policy that takes each action with the same probability."""
+    return _RandomPolicy(seed)
 
 
 def episode(
