@@ -21,6 +21,7 @@ INK = "ink"
 COMMAND = "storytest formats add"
 HOW = f"{COMMAND} FILE_OR_FOLDER"
 MAX_BYTES = 32 * 2**20
+INSTALL = {"npm": "Node.js, which has npm", "git": "git"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Download:
 
     def _from_npm(self, folder: str) -> bytes:
         self._run(folder, "npm", "pack", self.package, "--ignore-scripts", "--silent")
-        with tarfile.open(next(Path(folder).glob("*.tgz"), Path(folder, "none"))) as files:
+        with tarfile.open(next(Path(folder).glob("*.tgz"), Path(folder, "package.tgz"))) as files:
             file = files.extractfile(f"package/{self.path}")
             return file.read(MAX_BYTES) if file else b""
 
@@ -70,7 +71,7 @@ class Download:
     def _run(self, folder: str, program: str, *arguments: str, seconds: int = 180) -> bytes:
         command = shutil.which(program)
         if command is None:
-            cause = f"{program} is not installed; install it"
+            cause = f"{program} is not installed; install {INSTALL[program]}"
             raise InputError(f"{self}: {cause}, and run this command again")
         return subprocess.run(
             [command, *arguments], cwd=folder, check=True, capture_output=True, timeout=seconds

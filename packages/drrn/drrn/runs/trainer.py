@@ -134,7 +134,7 @@ class Trainer:
     @cached_property
     def stepped(self) -> SteppedRollouts:
         """Rollouts that step the game."""
-        rollouts = self._step(self.played, self.spec)
+        rollouts = self._stepped_rollouts(self.played, self.spec)
         rollouts.pages = {} if self.settings.uses("recall") else None
         rollouts.progress = self._report
         return rollouts
@@ -154,9 +154,9 @@ class Trainer:
         if game is None:
             return self.rollouts
         played = with_history(game, self.settings.run.history)
-        return self._step(played, spec_of(game) if self.spec else None)
+        return self._stepped_rollouts(played, spec_of(game) if self.spec else None)
 
-    def _step(self, played: Game, spec: GameSpec | None) -> SteppedRollouts:
+    def _stepped_rollouts(self, played: Game, spec: GameSpec | None) -> SteppedRollouts:
         run = self.settings.run
         lanes = lanes_of(played, spec, run.workers, run.history)
         return SteppedRollouts(played, self.model, lanes)
